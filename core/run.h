@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What one forward pass needs beyond its inputs, passed down by reference instead of being global.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "core/backend.h"
+#include "core/random.h"
+#include "core/tape.h"
+
+namespace tapemeasure {
+
+struct Run {
+  Tape& tape;
+  bool training = false;
+  uint64_t seed = 0;
+  int64_t step = 0;
+  int64_t first_sequence = 0;  ///< index of this batch's first sequence in the global batch
+
+  /// The dropout of one use of a site in this pass: keyed by (seed, step, site, use). Inactive when
+  /// not training. `site` is hash_text of the layer's path.
+  Dropout dropout(double rate, uint64_t site);
+
+ private:
+  std::unordered_map<uint64_t, uint64_t> uses_;
+};
+
+}  // namespace tapemeasure
