@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A causal language model: embeddings, blocks, final norm, vocabulary head.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "layers/block.h"
+#include "layers/options.h"
+
+namespace tapemeasure {
+
+class Decoder {
+ public:
+  /// REQUIRES: options.vocabulary is set. Parameters as docs/checkpoints.md names them.
+  Decoder(const ModelOptions& options, const Scope& scope);
+
+  /// Hidden states before the head, [B, T, D]; tokens i32 [B, T]. With caches the tokens follow
+  /// those already in them.
+  Variable hidden(Run& run, const Tensor& tokens_BT, Caches* caches = nullptr) const;
+  /// Losses of hidden states against targets i32 [B, T] (negative: not scored).
+  CrossEntropy loss(Run& run, const Variable& hidden_BTD, const Tensor& targets_BT,
+                    double factor) const;
+  /// Logits [B, T, V]: for generation and small tests; training never makes them.
+  Variable logits(Run& run, const Variable& hidden_BTD) const;
+
+  /// Empty caches with room for `capacity` rows.
+  Caches caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const;
+  /// The longest sequence that positions allow, if there is one.
+  std::optional<int64_t> longest() const { return method_->longest(); }
+  const ModelOptions& options() const { return options_; }
+
+ private:
+  Variable head_weight(Run& run) const;
+  Variable head_bias(Run& run) const;
+
+  ModelOptions options_;
+  uint64_t embedding_site_;
+  Parameter& embedding_;
+  std::unique_ptr<PositionMethod> method_;
+  std::optional<NormLayer> embedding_norm_, norm_;
+  std::vector<Block> blocks_;
+  Parameter* head_weight_ = nullptr;
+  Parameter* head_bias_ = nullptr;
+};
+
+}  // namespace tapemeasure

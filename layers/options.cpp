@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "layers/options.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+constexpr const char* kKinds[] = {"decoder"};
+constexpr const char* kActivations[] = {"relu", "gelu", "gelu_tanh", "silu"};
+constexpr const char* kNorms[] = {"layernorm", "rmsnorm"};
+constexpr const char* kNormPositions[] = {"pre", "post"};
+constexpr const char* kInitialisations[] = {"scaled", "gpt2"};
+constexpr const char* kScaleWords[] = {"rsqrt"};
+constexpr const char* kLinears[] = {"query", "key", "value", "output", "up", "gate", "down"};
+}  // namespace
+
+void ModelOptions::visit(Fields& f) {
+  int kind = 0;
+  f.choice("kind", kind, kKinds, "what the model is: a causal language model");
+  f.integer("layers", layers, {1, 1000}, "number of blocks");
+  f.integer("width", width, {1, 1 << 16}, "width of the residual stream");
+  f.integer("heads", heads, {1, 1024}, "attention heads");
+  f.integer("head_width", head_width, {1, 4096}, "width / heads", "width of a head");
+  f.integer("feedforward", feedforward, {1, 1 << 18}, "4 * width", "inner width of feed-forward");
+  f.integer("vocabulary", vocabulary, {1, 1 << 24}, "the tokenizer's", "number of token types");
+  f.integer("context", context, {1, 1 << 24},
+            "longest training sequence; rows of a learned position table", "tokens");
+  f.choose("activation", activation, kActivations, "of the feed-forward; gelu is exact (erf)");
+  f.boolean("gated", gated, "feed-forward is down(act(gate x) * (up x))");
+  f.choose("norm", norm, kNorms, "kind of normalisation");
+  f.real("norm_epsilon", norm_epsilon, {0, 1}, "added to the variance");
+  f.choose("norm_position", norm_position, kNormPositions,
+           "before each branch, or after adding it to the residual stream");
+  f.boolean("final_norm", final_norm, "true for pre, false for post", "a norm before the head");
+  f.boolean("embedding_norm", embedding_norm, "a norm right after the embeddings");
+  f.real("embedding_scale", embedding_scale, {0, 1e6}, "multiplies token embeddings");
+  f.boolean_or_names("bias", bias, biases, kLinears,
+                     "attention and feed-forward linears have biases, or a list of those that do");
+  f.boolean("tied_head", tied_head, "the head's weight is the token embedding's");
+  f.boolean("head_bias", head_bias, "the head has a bias");
+  f.real("head_scale", head_scale, {0, 1e6}, "multiplies the hidden states before the head");
+  f.word_or_real("attention_scale", attention_scale_word, attention_scale, kScaleWords,
+                 "rsqrt: 1 / sqrt(head_width); or a number");
+  f.integer("window", window, {0, 1 << 24}, "a query sees only keys nearer than this; 0: all",
+            "tokens");
+  f.real("dropout", dropout, {0, 0.999},
+         "of embeddings, attention and feed-forward outputs, and attention weights");
+  f.real("attention_dropout", attention_dropout, {0, 0.999}, "dropout", "of attention weights");
+  f.choose("initialisation", initialisation, kInitialisations,
+           "scaled: uniform by fan-in; gpt2: normal with deviation 0.02");
+  f.kind("position", position, position_methods(), "how tokens are told where they are");
+}
+
+void ModelOptions::validate(const std::function<std::string(const std::string&)>& place) const {
+  check<ConfigError>(head_width || width % heads == 0,
+                     "{}: model.width {} is not a multiple of model.heads {}: change one of them, "
+                     "or give model.head_width",
+                     place("model.heads"), width, heads);
+  const bool gate = std::find(biases.begin(), biases.end(), "gate") != biases.end();
+  check<ConfigError>(gated || !gate,
+                     "{}: model.bias names gate, but model.gated is false: there is no gate",
+                     place("model.bias"));
+}
+
+bool ModelOptions::has_bias(const std::string& linear) const {
+  if (biases.empty()) return bias;
+  return std::find(biases.begin(), biases.end(), linear) != biases.end();
+}
+
+double ModelOptions::embedding_deviation() const {
+  return initialisation == Initialisation::kGpt2 ? 0.02 : 0.45 / std::sqrt(double(width));
+}
+
+}  // namespace tapemeasure
