@@ -52,8 +52,9 @@ Variable attention(Run& run, const AttentionShape& shape, const HeadColumns& q,
 /// Rows of hidden states against their targets through a vocabulary head, in chunks of rows: the
 /// full [N, V] logits never exist. Gradients are computed along with the losses when wanted.
 struct CrossEntropy {
-  Variable loss;  ///< one element: factor * sum of the losses
-  Tensor losses;  ///< [N] nats; 0 where a target is negative (not scored)
+  Variable loss;     ///< one element: factor * sum of the losses
+  Tensor losses;     ///< [N] nats; 0 where a target is negative (not scored)
+  double total = 0;  ///< sum of the losses, in double
 };
 struct CrossEntropyOptions {
   double factor = 1;               ///< usually 1 / scored targets of the global batch

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/backend.h"
 #include "core/random.h"
@@ -12,7 +13,8 @@
 
 namespace tapemeasure {
 
-struct Run {
+class Run {
+ public:
   explicit Run(Tape& tape, bool training = false) : tape(tape), training(training) {}
 
   Tape& tape;
@@ -21,12 +23,14 @@ struct Run {
   int64_t step = 0;
   int64_t first_sequence = 0;  ///< index of this batch's first sequence in the global batch
 
+  /// Begins another pass: forgets which sites were used. Keeps its memory.
+  void begin(int64_t at_step, int64_t at_sequence);
   /// The dropout of one use of a site in this pass: keyed by (seed, step, site, use). Inactive when
   /// not training. `site` is hash_text of the layer's path.
   Dropout dropout(double rate, uint64_t site);
 
  private:
-  std::unordered_map<uint64_t, uint64_t> uses_;
+  std::vector<std::pair<uint64_t, uint64_t>> uses_;  // site, how often
 };
 
 }  // namespace tapemeasure

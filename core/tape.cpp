@@ -100,7 +100,8 @@ void Tape::backward(const Variable& loss, double scale) {
       check<Error>(record.closure != nullptr, "{} has no gradient", record.name);
       Gradients gradients(*this, {inputs_.data() + record.first_input, size_t(record.inputs)},
                           {input_shapes_.data() + record.first_input, size_t(record.inputs)},
-                          std::move(output));
+                          output.reshaped(record.output_shape));
+      output = Tensor();
       record.run(record.closure, gradients);
     }
     if (record.closure != nullptr) record.destroy(record.closure, closures_);

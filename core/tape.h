@@ -115,6 +115,7 @@ class Tape {
   struct Record {
     const char* name;
     int output;
+    Shape output_shape;
     int first_input, inputs;  // in inputs_ and input_shapes_
     void* closure;            // nullptr: no gradient
     Run run;
@@ -142,7 +143,7 @@ Variable Tape::record(const char* name, Tensor output, std::span<const Variable>
   bool tracked = false;
   for (const Variable& input : inputs) tracked = tracked || input.tracked();
   if (!recording_ || !tracked) return Variable(std::move(output));
-  Record record{name, -1, 0, 0, nullptr, nullptr, nullptr};
+  Record record{name, -1, output.shape(), 0, 0, nullptr, nullptr, nullptr};
   if constexpr (!std::is_same_v<F, std::nullptr_t>) {
     record.closure = new (closures_.allocate(sizeof(F), alignof(F))) F(std::move(backward));
     record.run = [](void* closure, Gradients& g) { (*static_cast<F*>(closure))(g); };

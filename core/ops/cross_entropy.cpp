@@ -74,7 +74,8 @@ CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& wei
     chunk(head, options, first, std::min(chunk_rows, rows - first), logits, losses, gradients);
   }
   const Tensor loss = empty(backend, {1}, dtype);
-  backend.fill(loss, options.factor * backend.sum(losses));
+  const double total = backend.sum(losses);
+  backend.fill(loss, options.factor * total);
   Variable result =
       run.tape.record("cross_entropy", loss, {hidden, weight, bias}, [gradients](Gradients& g) {
         const double factor = g.output().backend().sum(g.output());
@@ -87,7 +88,7 @@ CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& wei
         give(1, gradients.weight_VD);
         give(2, gradients.bias_V);
       });
-  return {std::move(result), losses};
+  return {std::move(result), losses, total};
 }
 
 }  // namespace tapemeasure

@@ -287,7 +287,7 @@ TEST(OpCases, CoverEveryRecordedName) {
 TEST(Tape, AnInputUsedTwiceSumsItsGradients) {
   const auto backend = make_backend("reference");
   Tape tape;
-  Run run(tape);
+  tapemeasure::Run run(tape);
   const Variable x = tape.input(to_tensor(*backend, {1, 2}, DType::kF64, std::vector{2.0, 3.0}));
   const Variable doubled = scale(run, x, 2);
   // The residual passes its gradient on unchanged to x, which is then added to.
@@ -300,7 +300,7 @@ TEST(Tape, AnInputUsedTwiceSumsItsGradients) {
 TEST(Tape, AnOpWithoutGradientSaysSo) {
   const auto backend = make_backend("reference");
   Tape tape;
-  Run run(tape);
+  tapemeasure::Run run(tape);
   const Variable x = tape.input(to_tensor(*backend, {1, 1}, DType::kF64, std::vector{2.0}));
   const Variable y = tape.record("argmax", x.value(), {x}, nullptr);
   try {
@@ -314,7 +314,7 @@ TEST(Tape, AnOpWithoutGradientSaysSo) {
 TEST(Tape, WithoutRecordingNothingIsKept) {
   const auto backend = make_backend("reference");
   Tape tape(false);
-  Run run(tape);
+  tapemeasure::Run run(tape);
   const Variable x = tape.input(to_tensor(*backend, {1, 1}, DType::kF64, std::vector{2.0}));
   EXPECT_FALSE(scale(run, x, 2).tracked());
   EXPECT_TRUE(tape.names().empty());

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "app/experiment.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "data/tokenizer.h"
+
+namespace tapemeasure {
+
+namespace {
+constexpr int64_t kMany = int64_t{1} << 40;
+constexpr const char* kOrders[] = {"shuffled", "lanes"};
+constexpr const char* kPrecisions[] = {"f32", "f64"};
+constexpr const char* kNonfinite[] = {"stop", "skip"};
+
+/// One of a list of names, kept as text.
+void name_choice(Fields& f, const char* name, std::string& value,
+                 const std::vector<std::string>& names, const char* help) {
+  std::vector<const char*> choices;
+  int index = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    choices.push_back(names[i].c_str());
+    if (names[i] == value) index = static_cast<int>(i);
+  }
+  f.choice(name, index, choices, help);
+  value = names[static_cast<size_t>(index)];
+}
+}  // namespace
+
+void DataOptions::visit(Fields& f) {
+  f.texts("text", text, "the corpus: one file, a list of files, or one prepared .h5");
+  name_choice(f, "tokenizer", tokenizer, tokenizer_kinds(), "how text becomes tokens");
+  f.reals("split", split, {0, 1e9}, "shares of training, validation and test, by bytes");
+  f.choose("order", order, kOrders,
+           "shuffled: windows in a new order each epoch; lanes: contiguous, side by side");
+}
+
+void TrainerOptions::visit(Fields& f) {
+  f.integer("steps", steps, {1, kMany}, "updates of the whole run", "steps");
+  f.integer("batch_tokens", batch_tokens, {1, kMany},
+            "tokens of one update, over all micro-batches; a multiple of model.context", "tokens");
+  f.integer("micro_batch_tokens", micro_batch_tokens, {1, kMany}, "batch_tokens",
+            "tokens in memory at once; fewer than batch_tokens: gradients accumulate", "tokens");
+  f.integer("seed", seed, {0, INT64_MAX}, "decides initial weights, order of data, dropout");
+  f.integer("evaluate_every", evaluate_every, {0, kMany}, "0: only at the end", "steps");
+  f.integer("save_every", save_every, {0, kMany}, "0: only at the end", "steps");
+  f.integer("keep", keep, {1, 1000000}, "newest checkpoints to keep, beside the best");
+  f.choose("precision", precision, kPrecisions, "f64 needs backend: reference");
+  name_choice(f, "backend", backend, {"cpu", "reference", "check:cpu"},
+              "check:cpu compares every kernel with the reference");
+  f.integer("threads", threads, {1, 4096}, "cores that this process may use", "CPU threads");
+  f.real("max_minutes", max_minutes, {0, 1e9}, "save and stop after this long; 0: never",
+         "minutes");
+  f.integer("patience", patience, {0, kMany},
+            "stop after this many evaluations without a better one; 0: never");
+  f.choose("on_nonfinite", on_nonfinite, kNonfinite,
+           "what a NaN or infinite loss or gradient does: stop the run, or skip the update");
+  f.integer("nonfinite_limit", nonfinite_limit, {1, kMany},
+            "skipped updates in a row that stop the run all the same");
+}
+
+void Experiment::visit(Fields& f) {
+  f.section("data", data, "what is read");
+  f.section("model", model, "what is trained");
+  f.kind("optimizer", optimizer, update_rules(), "how weights change");
+  f.kind("schedule", schedule, schedules(), "how the learning rate changes");
+  f.section("trainer", trainer, "how long, how much at once, where");
+}
+
+namespace {
+
+void check_batches(const Config& config, const Experiment& experiment) {
+  const TrainerOptions& t = experiment.trainer;
+  const int64_t context = experiment.model.context;
+  const auto check_multiple = [&](const char* key, int64_t tokens) {
+    check<ConfigError>(
+        tokens % context == 0, "{}: {} {} is not a multiple of model.context {}: {} or {} would be",
+        config.place(key), key, tokens, context, std::max<int64_t>(1, tokens / context) * context,
+        (tokens / context + 1) * context);
+  };
+  check_multiple("trainer.batch_tokens", t.batch_tokens);
+  if (!t.micro_batch_tokens) return;
+  check_multiple("trainer.micro_batch_tokens", *t.micro_batch_tokens);
+  check<ConfigError>(*t.micro_batch_tokens <= t.batch_tokens,
+                     "{}: trainer.micro_batch_tokens {} is more than trainer.batch_tokens {}",
+                     config.place("trainer.micro_batch_tokens"), *t.micro_batch_tokens,
+                     t.batch_tokens);
+}
+
+/// Contradictions found by an options struct that does not know its place in the file.
+template <class F>
+void with_place(const std::string& place, F validate) {
+  try {
+    validate();
+  } catch (const ConfigError& error) {
+    throw ConfigError(place + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+Experiment read_experiment(const Config& config) {
+  Experiment experiment;
+  config.into(experiment);
+  TrainerOptions& t = experiment.trainer;
+  check<ConfigError>(!experiment.data.text.empty(),
+                     "{}: data.text is missing: give the file to train on, as in "
+                     "data: {{text: corpus.txt}}",
+                     config.place("data.text"));
+  check<ConfigError>(experiment.data.split.size() == 3,
+                     "{}: data.split wants three numbers [train, valid, test], got {}",
+                     config.place("data.split"), experiment.data.split.size());
+  check<ConfigError>(experiment.data.split[0] > 0,
+                     "{}: data.split leaves nothing to train on: its first number is 0",
+                     config.place("data.split"));
+  experiment.model.validate([&](const std::string& key) { return config.place(key); });
+  check_batches(config, experiment);
+  check<ConfigError>(t.precision == Precision::kF32 || t.backend == "reference",
+                     "{}: trainer.precision f64 needs trainer.backend reference, not {}",
+                     config.place("trainer.precision"), t.backend);
+  with_place(config.place("optimizer"), [&] { experiment.optimizer.options->validate(); });
+  ScheduleOptions& schedule = *experiment.schedule.options;
+  if (!schedule.steps) schedule.steps = t.steps;
+  with_place(config.place("schedule"), [&] { schedule.validate(); });
+  ModelOptions& m = experiment.model;
+  m.head_width = m.the_head_width();
+  m.feedforward = m.the_feedforward();
+  m.final_norm = m.has_final_norm();
+  m.attention_dropout = m.the_attention_dropout();
+  t.micro_batch_tokens = t.micro_batch_tokens.value_or(t.batch_tokens);
+  return experiment;
+}
+
+std::string write_experiment(const Experiment& experiment) {
+  // visit() is one function for reading and writing, so it is not const; writing changes nothing.
+  return write_config(const_cast<Experiment&>(experiment));
+}
+
+void check_resumable(const Experiment& stored, const Experiment& now) {
+  const auto values = [](const Experiment& experiment) {
+    return list_values(Config(), [&](Fields& f) { const_cast<Experiment&>(experiment).visit(f); });
+  };
+  constexpr std::array<const char*, 11> kMayChange = {
+      "trainer.steps",        "trainer.evaluate_every",
+      "trainer.save_every",   "trainer.keep",
+      "trainer.max_minutes",  "trainer.patience",
+      "trainer.on_nonfinite", "trainer.nonfinite_limit",
+      "trainer.threads",      "trainer.micro_batch_tokens",
+      "trainer.backend"};
+  const std::vector<ConfigValue> before = values(stored), after = values(now);
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    const bool same = before[i].key == after[i].key && before[i].value == after[i].value;
+    const bool free = std::any_of(kMayChange.begin(), kMayChange.end(),
+                                  [&](const char* key) { return before[i].key == key; });
+    check<ConfigError>(
+        same || free,
+        "{} cannot change when a run is resumed: it is {}, {} was asked for; start a "
+        "new run with train --init-from to continue from these weights",
+        before[i].key, before[i].value, after[i].value);
+  }
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A whole config: what `train` reads, what is kept with a run, what a checkpoint carries.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "core/config/fields.h"
+#include "data/batcher.h"
+#include "data/token_file.h"
+#include "layers/options.h"
+#include "optim/schedule.h"
+#include "optim/update_rule.h"
+
+namespace tapemeasure {
+
+/// The `data:` section.
+struct DataOptions {
+  std::vector<std::string> text;
+  std::string tokenizer = "byte";
+  std::vector<double> split = {90, 5, 5};
+  DataOrder order = DataOrder::kShuffled;
+
+  void visit(Fields& f);
+  PrepareOptions prepare_options() const { return {text, tokenizer, split}; }
+};
+
+enum class Precision { kF32, kF64 };
+enum class OnNonfinite { kStop, kSkip };
+
+/// The `trainer:` section.
+struct TrainerOptions {
+  int64_t steps = 1000;
+  int64_t batch_tokens = 4096;
+  std::optional<int64_t> micro_batch_tokens;
+  int64_t seed = 1;
+  int64_t evaluate_every = 250;
+  int64_t save_every = 250;
+  int64_t keep = 3;
+  Precision precision = Precision::kF32;
+  std::string backend = "cpu";
+  std::optional<int64_t> threads;
+  double max_minutes = 0;
+  int64_t patience = 0;
+  OnNonfinite on_nonfinite = OnNonfinite::kStop;
+  int64_t nonfinite_limit = 10;
+
+  void visit(Fields& f);
+};
+
+struct Experiment {
+  DataOptions data;
+  ModelOptions model;
+  Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
+  Chosen<ScheduleOptions> schedule{"cosine", nullptr};
+  TrainerOptions trainer;
+
+  void visit(Fields& f);
+
+  int64_t sequences() const { return trainer.batch_tokens / model.context; }
+  int64_t micro_sequences() const {
+    return trainer.micro_batch_tokens.value_or(trainer.batch_tokens) / model.context;
+  }
+  DType dtype() const { return trainer.precision == Precision::kF64 ? DType::kF64 : DType::kF32; }
+};
+
+/// Reads a config and checks what no single key can: contradictions, with their place. Fills in
+/// what follows from other keys (schedule.steps, head width, threads, ...), except the vocabulary.
+Experiment read_experiment(const Config& config);
+/// The complete YAML of an experiment; reading it back gives the same text.
+std::string write_experiment(const Experiment& experiment);
+
+/// Throws ConfigError naming the first key of model, data, optimizer, schedule or trainer that
+/// differs between the two and must not change when a run is resumed.
+void check_resumable(const Experiment& stored, const Experiment& now);
+
+}  // namespace tapemeasure
