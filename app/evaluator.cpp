@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "app/evaluator.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+#include "core/host.h"
+
+namespace tapemeasure {
+
+Protocol Protocol::parse(const std::string& text, int64_t length) {
+  constexpr std::string_view kSliding = "sliding:stride=";
+  if (text == "nonoverlap") return {length, 0};
+  int64_t stride = 0;
+  if (text.starts_with(kSliding)) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + kSliding.size(), end, stride);
+    if (error == std::errc() && rest == end && stride >= 1) {
+      check<ConfigError>(stride <= length, "--protocol {}: the stride is longer than windows of {}",
+                         text, length);
+      return {length, stride};
+    }
+  }
+  throw ConfigError(fmt::format(
+      "--protocol wants nonoverlap or sliding:stride=N with N from 1 to the length, got '{}'",
+      text));
+}
+
+std::string Protocol::name() const {
+  return stride == 0 ? "nonoverlap" : fmt::format("sliding:stride={}", stride);
+}
+
+std::vector<Window> windows_of(const Protocol& protocol, int64_t tokens) {
+  const int64_t targets = tokens - 1, length = protocol.length;
+  const int64_t stride = protocol.stride == 0 ? length : protocol.stride;
+  std::vector<Window> windows;
+  for (int64_t scored = 0; scored < targets;) {
+    const int64_t end = std::min(scored == 0 ? length : scored + stride, targets);
+    const int64_t start = protocol.stride == 0 ? scored : std::max<int64_t>(0, end - length);
+    windows.push_back({start, end - start, scored});
+    scored = end;
+  }
+  return windows;
+}
+
+double Evaluation::perplexity() const { return std::exp(loss()); }
+double Evaluation::bits_per_token() const { return loss() / std::numbers::ln2; }
+double Evaluation::bits_per_character() const {
+  return nats / std::numbers::ln2 / static_cast<double>(characters);
+}
+double Evaluation::bits_per_word() const {
+  return nats / std::numbers::ln2 / static_cast<double>(words);
+}
+double Evaluation::bits_per_byte() const {
+  return nats / std::numbers::ln2 / static_cast<double>(bytes);
+}
+
+EvaluationText evaluation_text(const TokenFile& file, Split split) {
+  return {file.tokens(split), file.characters(split), file.words(split), file.bytes(split),
+          fmt::format("{} ({})", file.path(), name_of(split))};
+}
+
+namespace {
+
+/// Scores windows of one length, all at once; returns the losses of their rows.
+std::vector<double> score(const Model& model, const EvaluationText& text,
+                          std::span<const Window> windows) {
+  const int64_t length = windows[0].length, count = static_cast<int64_t>(windows.size());
+  const Tensor tokens = empty(*model.backend, {count, length}, DType::kI32);
+  const Tensor targets = empty(*model.backend, {count, length}, DType::kI32);
+  for (int64_t w = 0; w < count; ++w) {
+    const Window& window = windows[static_cast<size_t>(w)];
+    int32_t* target = targets.data<int32_t>() + w * length;
+    text.tokens.copy(window.start, length, tokens.data<int32_t>() + w * length);
+    text.tokens.copy(window.start + 1, length, target);
+    std::fill(target, target + (window.score_from - window.start), -1);
+  }
+  Tape tape(false);
+  Run run(tape);
+  const Variable hidden = model.decoder->hidden(run, tokens);
+  return to_doubles(model.decoder->loss(run, hidden, targets, 1).losses);
+}
+
+void count_scored(const Model& model, const EvaluationText& text, Evaluation& result) {
+  // The first token is never a target: what it is made of does not count.
+  const std::string first = model.tokenizer->bytes_of(text.tokens[0]);
+  result.tokens = text.tokens.size() - 1;
+  result.bytes = text.bytes - static_cast<int64_t>(first.size());
+  result.characters = text.characters - count_characters(first);
+  result.words = text.words;
+}
+
+}  // namespace
+
+Evaluation evaluate(const Model& model, const EvaluationText& text, const Protocol& protocol,
+                    int64_t batch_tokens, const std::function<void(double, int64_t)>& per_target) {
+  check<DataError>(text.tokens.size() >= 2,
+                   "{}: {} tokens: nothing to evaluate, at least 2 are needed", text.origin,
+                   text.tokens.size());
+  const auto longest = model.decoder->longest();
+  check<ConfigError>(!longest || protocol.length <= *longest,
+                     "evaluation length {} is beyond the {} positions that this model has learned: "
+                     "use at most {}",
+                     protocol.length, longest.value_or(0), longest.value_or(0));
+  const std::vector<Window> windows = windows_of(protocol, text.tokens.size());
+  const auto at_once = static_cast<size_t>(std::max<int64_t>(1, batch_tokens / protocol.length));
+  Evaluation result;
+  result.protocol = protocol;
+  for (size_t first = 0; first < windows.size();) {
+    size_t last = first + 1;
+    while (last < windows.size() && last - first < at_once &&
+           windows[last].length == windows[first].length) {
+      ++last;
+    }
+    const auto losses = score(model, text, std::span(windows).subspan(first, last - first));
+    const int64_t length = windows[first].length;
+    for (size_t w = first; w < last; ++w) {
+      for (int64_t t = windows[w].score_from - windows[w].start; t < length; ++t) {
+        const double loss = losses[(w - first) * static_cast<size_t>(length) + size_t(t)];
+        result.nats += loss;
+        if (per_target) per_target(loss, t + 1);
+      }
+    }
+    first = last;
+  }
+  count_scored(model, text, result);
+  return result;
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "app/learner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/checkpoint.h"
+#include "core/error.h"
+
+namespace tapemeasure {
+
+Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_tokenizer)
+    : backend(make_backend(experiment.trainer.backend,
+                           static_cast<int>(experiment.trainer.threads.value_or(0)))),
+      dtype(experiment.dtype()),
+      tokenizer(std::move(its_tokenizer)),
+      decoder(std::make_unique<Decoder>(experiment.model, Scope(store))) {
+  store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
+}
+
+Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& tokens)
+    : experiment_(experiment),
+      model_(model),
+      optimizer_(*experiment.optimizer.options, model.store),
+      batcher_(tokens.tokens(Split::kTrain),
+               {.order = experiment.data.order,
+                .sequences = experiment.sequences(),
+                .context = experiment.model.context,
+                .seed = static_cast<uint64_t>(experiment.trainer.seed)},
+               tokens.path()),
+      run_(tape_, true) {
+  run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
+}
+
+double Learner::accumulate() {
+  const int64_t sequences = experiment_.sequences(), at_once = experiment_.micro_sequences();
+  const double factor = 1 / static_cast<double>(batch_.scored);
+  double total = 0;
+  model_.store.clear_gradients();
+  for (int64_t first = 0; first < sequences; first += at_once) {
+    const int64_t count = std::min(at_once, sequences - first);
+    run_.begin(steps_done_, first);
+    const Variable hidden = model_.decoder->hidden(run_, batch_.tokens_BT.rows(first, count));
+    const CrossEntropy result =
+        model_.decoder->loss(run_, hidden, batch_.targets_BT.rows(first, count), factor);
+    total += result.total;
+    tape_.backward(result.loss);
+    tape_.clear();
+  }
+  model_.store.complete_gradients();
+  return total * factor;
+}
+
+StepReport Learner::step() {
+  batcher_.at(steps_done_, *model_.backend, batch_);
+  StepReport report;
+  report.scored = batch_.scored;
+  report.epoch = batch_.epoch;
+  report.loss = accumulate();
+  report.gradient_norm = optimizer_.gradient_norm();
+  if (!std::isfinite(report.loss)) {
+    report.nonfinite = "the loss";
+  } else if (!std::isfinite(report.gradient_norm)) {
+    report.nonfinite = "the gradient of " + optimizer_.first_nonfinite();
+  } else {
+    const double rate = experiment_.optimizer.options->peak_rate() *
+                        experiment_.schedule.options->factor(steps_done_);
+    report.learning_rate = optimizer_.step(rate, report.gradient_norm);
+  }
+  ++steps_done_;
+  return report;
+}
+
+void Learner::visit_state(StateVisitor& v) {
+  v.integer("trainer/step", steps_done_);
+  visit_parameters(v, model_.store);
+  optimizer_.visit_state(v);
+}
+
+}  // namespace tapemeasure

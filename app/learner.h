@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The part of training that decides its result: model, optimizer, schedule and batches. One step is
+// a pure function of the state before it; nothing here knows of files, time or terminals.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/experiment.h"
+#include "core/run.h"
+#include "core/state.h"
+#include "layers/decoder.h"
+#include "optim/optimizer.h"
+
+namespace tapemeasure {
+
+/// A decoder with its backend, parameters and tokenizer: what evaluation and generation need.
+struct Model {
+  /// Builds it with initial weights. `experiment.model.vocabulary` is the tokenizer's, or more.
+  Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> tokenizer);
+
+  std::unique_ptr<Backend> backend;
+  DType dtype;
+  ParameterStore store;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<Decoder> decoder;
+};
+
+/// What one step did.
+struct StepReport {
+  double loss = 0;           ///< mean nats per scored token, before the update
+  double gradient_norm = 0;  ///< before clipping
+  double learning_rate = 0;
+  int64_t scored = 0;  ///< targets
+  double epoch = 0;
+  std::string nonfinite;  ///< what was not finite ("loss", a parameter's gradient), or ""
+};
+
+class Learner {
+ public:
+  /// `experiment` and `model` must outlive it.
+  Learner(const Experiment& experiment, Model& model, const TokenFile& tokens);
+
+  /// Does step `steps_done()`. When a loss or gradient is not finite, nothing is updated but the
+  /// step counts.
+  StepReport step();
+  int64_t steps_done() const { return steps_done_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  const Batcher& batcher() const { return batcher_; }
+  /// Parameters, optimizer, and the one step counter.
+  void visit_state(StateVisitor& v);
+
+ private:
+  double accumulate();
+
+  const Experiment& experiment_;
+  Model& model_;
+  Optimizer optimizer_;
+  Batcher batcher_;
+  Batch batch_;
+  Tape tape_;
+  Run run_;
+  int64_t steps_done_ = 0;
+};
+
+}  // namespace tapemeasure

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "app/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+
+namespace tapemeasure {
+
+namespace fs = std::filesystem;
+
+std::string RunDirectory::checkpoint(int64_t step) const {
+  return fmt::format("{}/checkpoints/step_{:06}.h5", path_, step);
+}
+
+std::vector<int64_t> RunDirectory::checkpoints() const {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(file("checkpoints"), error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("step_") || !name.ends_with(".h5")) continue;
+    int64_t step = 0;
+    const char* end = name.data() + name.size() - 3;
+    if (std::from_chars(name.data() + 5, end, step).ptr == end) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+bool RunDirectory::exists() const { return fs::exists(file("config.yaml")); }
+
+void RunDirectory::create() const {
+  check<CheckpointError>(!exists(),
+                         "{}: a run is there already: resume it with 'tapemeasure resume {}', or "
+                         "name another directory with --run",
+                         path_, path_);
+  std::error_code error;
+  fs::create_directories(file("checkpoints"), error);
+  check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());
+}
+
+void RunDirectory::rotate(int64_t keep) const {
+  const std::vector<int64_t> steps = checkpoints();
+  for (size_t i = 0; i + static_cast<size_t>(keep) < steps.size(); ++i) {
+    std::error_code error;
+    fs::remove(checkpoint(steps[i]), error);
+  }
+}
+
+void RunDirectory::cut_metrics(int64_t step) const {
+  const std::string path = file("metrics.jsonl");
+  if (!fs::exists(path)) return;
+  std::string kept, superseded, line;
+  std::ifstream in(path);
+  while (std::getline(in, line)) {
+    const bool whole = !in.eof();
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    const bool keep = whole && row.is_object() && row.value("step", step + 1) <= step;
+    (keep ? kept : superseded) += line + "\n";
+  }
+  if (superseded.empty()) return;
+  std::ofstream(file("metrics.superseded.jsonl"), std::ios::app) << superseded;
+  write_atomically(path, kept);
+}
+
+namespace {
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+}  // namespace
+
+RunLock::RunLock(const RunDirectory& directory) : path_(directory.file("lock")) {
+  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  check<CheckpointError>(descriptor_ >= 0, "{}: cannot write here: {}", directory.path(),
+                         std::strerror(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    char holder[512] = "";
+    const ssize_t size = read(descriptor_, holder, sizeof holder - 1);
+    close(descriptor_);
+    throw CheckpointError(fmt::format("{}: another trainer is at work here ({})", directory.path(),
+                                      size > 0 ? holder : "unknown"));
+  }
+  struct stat named {
+  }, held{};
+  const bool same = stat(path_.c_str(), &named) == 0 && fstat(descriptor_, &held) == 0 &&
+                    named.st_ino == held.st_ino;
+  check<CheckpointError>(same, "{}: another trainer has just left: try again", directory.path());
+  const std::string text = fmt::format("pid {} on {}", getpid(), host_name());
+  const bool written = ftruncate(descriptor_, 0) == 0 &&
+                       write(descriptor_, text.data(), text.size()) == ssize_t(text.size());
+  check<CheckpointError>(written, "{}: cannot write the lock: {}", path_, std::strerror(errno));
+}
+
+RunLock::~RunLock() {
+  // The name goes first, while the lock is still held.
+  unlink(path_.c_str());
+  close(descriptor_);
+}
+
+std::string fresh_run_path(const std::string& config_path) {
+  const std::string base = "runs/" + fs::path(config_path).stem().string();
+  if (!fs::exists(base)) return base;
+  for (int number = 2;; ++number) {
+    const std::string path = fmt::format("{}-{}", base, number);
+    if (!fs::exists(path)) return path;
+  }
+}
+
+}  // namespace tapemeasure

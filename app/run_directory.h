@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The directory of a run: everything that a table or a plot needs, and nothing else anywhere.
+//   config.yaml    complete      metrics.jsonl  one row a step    log.txt    what was said
+//   results.json   at the end    checkpoints/step_000250.h5       best.h5    lowest validation loss
+//   lock           pid and host of the process that trains here
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tapemeasure {
+
+class RunDirectory {
+ public:
+  /// Names only; nothing is made or read.
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string checkpoint(int64_t step) const;
+  /// Steps of the checkpoints that are there, ascending.
+  std::vector<int64_t> checkpoints() const;
+  bool exists() const;
+
+  /// Makes the folder and its checkpoints/. Throws CheckpointError when it cannot, or when a run is
+  /// there already.
+  void create() const;
+  /// Deletes the oldest checkpoints, by number, until `keep` are left.
+  void rotate(int64_t keep) const;
+  /// Cuts metrics.jsonl behind the rows of `step`; those cut go to metrics.superseded.jsonl, and so
+  /// does a last line that was only half written.
+  void cut_metrics(int64_t step) const;
+
+ private:
+  std::string path_;
+};
+
+/// Holds a run directory for one trainer; given back on destruction. A lock whose process is gone
+/// is taken over. Throws CheckpointError naming pid and host when another trainer holds it.
+class RunLock {
+ public:
+  explicit RunLock(const RunDirectory& directory);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+/// Names a run directory that does not exist yet: "runs/NAME", "runs/NAME-2", ...
+std::string fresh_run_path(const std::string& config_path);
+
+}  // namespace tapemeasure
