@@ -31,13 +31,6 @@ struct RealRange {
 };
 inline constexpr double kAnyReal = std::numeric_limits<double>::max();
 
-/// What a field says of itself. `unit` may be "".
-struct Field {
-  const char* name;
-  const char* help;
-  const char* unit = "";
-};
-
 /// An options type chosen by its section's `kind` key: position methods, update rules, schedules.
 class KindOptions {
  public:
@@ -75,7 +68,8 @@ class Fields {
                       const char* help) = 0;
   virtual void text(const char* name, std::string& value, const char* help) = 0;
 
-  // -- Values whose default is derived: unset means `fallback`, a text for people ("width / heads").
+  // -- Values whose default is derived: unset means `fallback`, a text for people ("width /
+  // heads").
   virtual void integer(const char* name, std::optional<int64_t>& value, IntegerRange range,
                        const char* fallback, const char* help, const char* unit = "") = 0;
   virtual void real(const char* name, std::optional<double>& value, RealRange range,
@@ -90,10 +84,12 @@ class Fields {
                      const char* help, const char* unit = "") = 0;
   virtual void texts(const char* name, std::vector<std::string>& values, const char* help) = 0;
 
-  /// `kind` or a number, as attention_scale: [rsqrt] or a number.
+  /// One of `words` or a number, as attention_scale: [rsqrt] or a number. `word` is "" when a
+  /// number was given.
   virtual void word_or_real(const char* name, std::string& word, double& value,
                             std::span<const char* const> words, const char* help) = 0;
-  /// true, false, or a list of `names`, as bias: true or [query, value]. Default: `value`.
+  /// true, false, or a list of `known` names, as bias: true or [query, value]. A list makes `value`
+  /// true and fills `names`; without a list `names` is empty.
   virtual void boolean_or_names(const char* name, bool& value, std::vector<std::string>& names,
                                 std::span<const char* const> known, const char* help) = 0;
 
@@ -122,7 +118,8 @@ class Fields {
   virtual void leave() = 0;
   /// True if every kind's options are to be visited, not only the chosen one's (`explain`).
   virtual bool wants_every_kind() const { return false; }
-  /// Called around each kind's options when wants_every_kind().
+  /// Called around the options of a kind: what a change of the kind drops, unlike the section's
+  /// own.
   virtual void enter_kind(const char* name, const char* help) { (void)name, (void)help; }
   virtual void leave_kind() {}
 };
@@ -149,7 +146,9 @@ void Fields::kind(const char* name, Chosen<Base>& chosen, std::span<const Kind<B
       leave_kind();
     }
   } else {
+    enter_kind(kinds[index].name, kinds[index].help);
     chosen.options->visit(*this);
+    leave_kind();
   }
   leave();
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "core/file/atomic_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace tapemeasure {
+namespace {
+
+constexpr const char* kSuffix = ".tmp";
+
+/// Closes a file descriptor, unless `close` has, whose result counts (NFS reports lost writes
+/// there).
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  bool opened() const { return fd_ >= 0; }
+  bool close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string temporary_path(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return fmt::format("{}.{}.{}{}", path.substr(0, name), path.substr(name), getpid(), kSuffix);
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  // Linux writes at most this much in one call.
+  constexpr size_t kMostAtOnce = 1 << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+bool flush(int fd) {
+  int result;
+  do result = ::fsync(fd);
+  while (result < 0 && errno == EINTR);
+  return result == 0;
+}
+
+// Writes and flushes the neighbour file; errno says why not.
+bool write_temporary(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.opened()) return false;
+  for (const std::span<const std::byte>& part : parts)
+    if (!write_all(file.get(), part)) return false;
+  return flush(file.get()) && file.close();
+}
+
+// Some file systems have folders that cannot be flushed, and say EINVAL; a rename is durable there
+// as soon as it can be.
+bool flush_folder(const std::string& folder) {
+  const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return handle.opened() && (flush(handle.get()) || errno == EINVAL);
+}
+
+[[noreturn]] void fail(const std::string& path, int error, size_t needed) {
+  std::string reason = std::strerror(error);
+  struct statvfs space;
+  if ((error == ENOSPC || error == EDQUOT) && statvfs(folder_of(path).c_str(), &space) == 0)
+    reason += fmt::format(": {} bytes needed, {} free", needed,
+                          static_cast<uint64_t>(space.f_bavail) * space.f_frsize);
+  throw CheckpointError(fmt::format("{}: cannot write: {}", path, reason));
+}
+
+// The process id in ".NAME.PID.tmp", or 0.
+pid_t owner_of(const std::string& name) {
+  if (!name.starts_with('.') || !name.ends_with(kSuffix)) return 0;
+  const size_t end = name.size() - std::strlen(kSuffix);
+  const size_t dot = name.rfind('.', end - 1);
+  if (end == 0 || dot == std::string::npos || dot == 0) return 0;
+  pid_t pid = 0;
+  const char* last = name.data() + end;
+  const auto [stop, error] = std::from_chars(name.data() + dot + 1, last, pid);
+  return stop == last && error == std::errc() && pid > 0 ? pid : 0;
+}
+
+bool is_running(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+
+}  // namespace
+
+void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+  size_t needed = 0;
+  for (const std::span<const std::byte>& part : parts) needed += part.size();
+  const std::string temporary = temporary_path(path);
+  if (!write_temporary(temporary, parts) || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    fail(path, error, needed);
+  }
+  if (!flush_folder(folder_of(path))) fail(path, errno, needed);
+}
+
+void write_atomically(const std::string& path, const std::string& text) {
+  const std::span<const std::byte> part = std::as_bytes(std::span(text));
+  write_atomically(path, std::span(&part, 1));
+}
+
+std::vector<std::string> remove_leftovers(const std::string& folder) {
+  std::vector<std::string> removed;
+  DIR* handle = ::opendir(folder.c_str());
+  if (!handle) return removed;
+  while (const dirent* entry = ::readdir(handle)) {
+    const std::string name = entry->d_name;
+    const pid_t owner = owner_of(name);
+    if (owner == 0 || is_running(owner)) continue;
+    if (::unlink((folder + "/" + name).c_str()) == 0) removed.push_back(name);
+  }
+  ::closedir(handle);
+  std::sort(removed.begin(), removed.end());
+  return removed;
+}
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  check<DataError>(file.opened(), "{}: cannot read: {}", path, std::strerror(errno));
+  struct stat status;
+  check<DataError>(::fstat(file.get(), &status) == 0, "{}: cannot read: {}", path,
+                   std::strerror(errno));
+  check<DataError>(!S_ISDIR(status.st_mode), "{}: cannot read: a folder", path);
+  std::string text;
+  // The size is only a first guess: pipes have none, and files grow.
+  text.resize(static_cast<size_t>(status.st_size) + 1);
+  size_t size = 0;
+  while (true) {
+    if (size == text.size()) text.resize(size + std::max<size_t>(size / 2, 1 << 16));
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    check<DataError>(got >= 0, "{}: cannot read: {}", path, std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+std::string sha256(std::span<const std::byte> bytes) {
+  std::array<unsigned char, 32> digest;
+  const int done =
+      EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  check<Error>(done == 1, "SHA-256 is not available in this OpenSSL");
+  return fmt::format("{:02x}", fmt::join(digest, ""));
+}
+
+}  // namespace tapemeasure
