@@ -276,6 +276,9 @@ class Backend {
   std::unique_ptr<Pool> pool_;
 };
 
+/// Instruction set, threads and library versions, as one line for logs and --version.
+std::string describe_machine();
+
 /// "reference", "cpu" or "check:cpu" (runs both and throws where they differ). `threads` 0 asks the
 /// machine. Throws ConfigError on another name.
 std::unique_ptr<Backend> make_backend(const std::string& name, int threads = 0);

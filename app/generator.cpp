@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "app/generator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/host.h"
+#include "core/random.h"
+
+namespace tapemeasure {
+
+int32_t sample(std::vector<double> logits, const SamplingOptions& options, double draw) {
+  std::vector<int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  // Ties go to the lower id, so that the order is one.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
+  if (options.temperature == 0) return order[0];
+  if (options.top_k > 0 && options.top_k < static_cast<int64_t>(order.size())) {
+    order.resize(static_cast<size_t>(options.top_k));
+  }
+  std::vector<double> shares;
+  double total = 0;
+  for (const int32_t id : order) {
+    shares.push_back(std::exp((logits[id] - logits[order[0]]) / options.temperature));
+    total += shares.back();
+  }
+  size_t kept = 0;
+  double reached = 0;
+  while (kept < shares.size() && (kept == 0 || reached < options.top_p * total)) {
+    reached += shares[kept++];
+  }
+  double left = draw * reached;
+  for (size_t i = 0; i < kept; ++i) {
+    left -= shares[i];
+    if (left < 0) return order[i];
+  }
+  return order[kept - 1];
+}
+
+Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity)
+    : model_(model), caches_(model.decoder->caches(*model.backend, model.dtype, batch, capacity)) {}
+
+std::vector<std::vector<double>> Continuation::feed(
+    const std::vector<std::vector<int32_t>>& tokens) {
+  const auto batch = static_cast<int64_t>(tokens.size());
+  const auto count = static_cast<int64_t>(tokens[0].size());
+  const Tensor tokens_BT = empty(*model_.backend, {batch, count}, DType::kI32);
+  for (int64_t b = 0; b < batch; ++b) {
+    const std::vector<int32_t>& row = tokens[static_cast<size_t>(b)];
+    check<ShapeError>(static_cast<int64_t>(row.size()) == count, "sequences differ in length");
+    std::copy(row.begin(), row.end(), tokens_BT.data<int32_t>() + b * count);
+  }
+  Tape tape(false);
+  Run run(tape);
+  const Tensor hidden_BTD = model_.decoder->hidden(run, tokens_BT, &caches_).value();
+  const int64_t width = hidden_BTD.shape()[2];
+  std::vector<std::vector<double>> logits;
+  for (int64_t b = 0; b < batch; ++b) {
+    const Tensor last =
+        hidden_BTD.rows(b, 1).reshaped({count, width}).rows(count - 1, 1).reshaped({1, 1, width});
+    logits.push_back(to_doubles(model_.decoder->logits(run, Variable(last)).value()));
+  }
+  return logits;
+}
+
+void generate(const Model& model, const std::vector<int32_t>& prompt,
+              const SamplingOptions& options, const std::function<void(int32_t)>& token) {
+  check<ConfigError>(!prompt.empty(), "the prompt is empty: give at least one token");
+  if (options.tokens == 0) return;
+  const auto capacity = static_cast<int64_t>(prompt.size()) + options.tokens - 1;
+  Continuation continuation(model, 1, capacity);
+  std::vector<std::vector<double>> logits = continuation.feed({prompt});
+  for (int64_t n = 0; n < options.tokens; ++n) {
+    const uint64_t key = random_key(static_cast<uint64_t>(options.seed), Stream::kSampling,
+                                    static_cast<uint64_t>(n), 0);
+    // Rows added to the vocabulary beyond the tokenizer's (padding) are never sampled.
+    logits[0].resize(static_cast<size_t>(model.tokenizer->vocabulary()));
+    const int32_t next = sample(std::move(logits[0]), options, random_uniform(key, 0));
+    token(next);
+    if (n + 1 < options.tokens) logits = continuation.feed({{next}});
+  }
+}
+
+}  // namespace tapemeasure

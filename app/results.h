@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What a run and an evaluation came to, as JSON and as lines for people.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/evaluator.h"
+#include "core/state.h"
+#include "data/token_file.h"
+
+namespace tapemeasure {
+
+/// results.json of a run.
+struct RunResults {
+  std::string state;  ///< "finished", "finished early" (patience), "stopped"
+  std::string position;
+  int64_t steps = 0, parameters = 0, tokens = 0, skipped = 0;
+  int64_t best_step = 0;  ///< 0: never evaluated
+  double best_loss = 0;
+  std::optional<Evaluation> last;
+
+  std::string json() const;
+  /// Reads results.json. Throws CheckpointError.
+  static RunResults read(const std::string& path);
+};
+
+/// The shortest text that reads back to the same double; null when it is not finite.
+std::string json_number(double value);
+/// A validation row of metrics.jsonl.
+std::string metrics_row(int64_t step, const Evaluation& evaluation);
+/// An evaluation as a JSON object: protocol, nats, denominators, and all that follows from them.
+std::string evaluation_json(const Evaluation& evaluation);
+/// "1 h 02 min", "3 min 20 s", "12 s".
+std::string duration_text(double seconds);
+
+/// Saves or loads the texts' sizes and hashes as "data/N/{path,bytes,sha256}".
+void visit_data(StateVisitor& v, const std::vector<TextFingerprint>& texts);
+std::vector<TextFingerprint> load_data(StateVisitor& v);
+
+}  // namespace tapemeasure

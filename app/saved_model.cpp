@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "app/saved_model.h"
+
+#include <filesystem>
+
+#include "app/checkpoint.h"
+#include "app/results.h"
+#include "app/run_directory.h"
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+
+/// Reads single values and the tokenizer of a checkpoint.
+class ValueReader : public StateVisitor {
+ public:
+  explicit ValueReader(const Hdf5Reader& file) : file_(file) {}
+  bool loading() const override { return true; }
+  void tensor(const std::string&, const Tensor&) override {}
+  void integer(const std::string& name, int64_t& value) override { value = file_.integer(name); }
+  void real(const std::string& name, double& value) override { value = file_.real(name); }
+  void text(const std::string& name, std::string& value) override { value = file_.text(name); }
+
+ private:
+  const Hdf5Reader& file_;
+};
+
+bool loads(const std::string& path) {
+  try {
+    open_checkpoint(path);
+    return true;
+  } catch (const CheckpointError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string checkpoint_of(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return path;
+  const RunDirectory directory(path);
+  check<CheckpointError>(directory.exists(), "{}: not a run directory: it has no config.yaml",
+                         path);
+  const std::string best = directory.file("best.h5");
+  if (std::filesystem::exists(best) && loads(best)) return best;
+  const std::vector<int64_t> steps = directory.checkpoints();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (loads(directory.checkpoint(*step))) return directory.checkpoint(*step);
+  }
+  throw CheckpointError(path + ": no checkpoint yet");
+}
+
+SavedModel load_model(const std::string& path, const std::vector<std::string>& sets) {
+  SavedModel saved;
+  saved.path = checkpoint_of(path);
+  const Hdf5Reader file = open_checkpoint(saved.path);
+  ValueReader values(file);
+  Config config = Config::parse(file.text("config"), saved.path);
+  for (const std::string& assignment : sets) config.set(assignment);
+  saved.experiment = read_experiment(config);
+  saved.texts = load_data(values);
+  values.integer("trainer/step", saved.step);
+  values.real("trainer/best_loss", saved.best_loss);
+  values.integer("trainer/best_step", saved.best_step);
+  std::shared_ptr<const Tokenizer> tokenizer;
+  visit_tokenizer(values, tokenizer);
+  saved.model = std::make_unique<Model>(saved.experiment, tokenizer);
+  load_parameters(file, saved.model->store, "");
+  return saved;
+}
+
+void check_texts(const std::vector<TextFingerprint>& stored,
+                 const std::vector<TextFingerprint>& now) {
+  const auto describe = [](const TextFingerprint& text) {
+    return fmt::format("{} bytes, SHA-256 {}", text.bytes, text.sha256);
+  };
+  check<DataError>(stored.size() == now.size(), "data.text was {} files, now it is {}",
+                   stored.size(), now.size());
+  for (size_t i = 0; i < stored.size(); ++i) {
+    check<DataError>(stored[i].bytes == now[i].bytes && stored[i].sha256 == now[i].sha256,
+                     "{}: the text is not what this run was trained on: it was {}; now it is {}",
+                     now[i].path, describe(stored[i]), describe(now[i]));
+  }
+}
+
+TokenFile training_text(const SavedModel& saved, const std::string& cache) {
+  std::vector<std::string> notices;
+  TokenFile tokens = cached_token_file(saved.experiment.data.prepare_options(), cache, notices);
+  check_texts(saved.texts, tokens.texts());
+  check<DataError>(tokens.tokenizer()->hash() == saved.model->tokenizer->hash(),
+                   "{}: its tokenizer ({}, {}) is not the model's ({}, {})", tokens.path(),
+                   tokens.tokenizer()->kind(), tokens.tokenizer()->hash(),
+                   saved.model->tokenizer->kind(), saved.model->tokenizer->hash());
+  return tokens;
+}
+
+}  // namespace tapemeasure

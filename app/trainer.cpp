@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "app/trainer.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/checkpoint.h"
+#include "app/results.h"
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+
+namespace tapemeasure {
+
+namespace {
+volatile std::sig_atomic_t g_signal = 0;
+void remember_signal(int signal) { g_signal = signal; }
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+}  // namespace
+
+SignalGuard::SignalGuard() {
+  g_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = remember_signal;
+  sigaction(SIGINT, &action, &old_int_);
+  sigaction(SIGTERM, &action, &old_term_);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &old_int_, nullptr);
+  sigaction(SIGTERM, &old_term_, nullptr);
+}
+
+int SignalGuard::received() { return g_signal; }
+
+Trainer::Trainer(const Experiment& experiment, const TokenFile& tokens,
+                 const RunDirectory& directory, Log& log)
+    : experiment_(experiment),
+      tokens_(tokens),
+      directory_(directory),
+      log_(log),
+      model_(experiment, tokens.tokenizer()),
+      learner_(experiment, model_, tokens),
+      metrics_(nullptr, std::fclose) {}
+
+void Trainer::visit_state(StateVisitor& v) {
+  learner_.visit_state(v);
+  v.real("trainer/best_loss", best_loss_);
+  v.integer("trainer/best_step", best_step_);
+  v.integer("trainer/evaluations_since_best", evaluations_since_best_);
+  v.integer("trainer/skipped", skipped_);
+  v.integer("trainer/skipped_in_a_row", skipped_in_a_row_);
+}
+
+int64_t Trainer::restore() {
+  const std::vector<int64_t> steps = directory_.checkpoints();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const std::string path = directory_.checkpoint(*step);
+    try {
+      const Hdf5Reader file = open_checkpoint(path);
+      load_checkpoint(file, [this](StateVisitor& v) { visit_state(v); });
+      check<CheckpointError>(learner_.steps_done() == *step, "{}: holds step {}, its name says {}",
+                             path, learner_.steps_done(), *step);
+      saved_at_ = *step;
+      return *step;
+    } catch (const CheckpointError& error) {
+      const bool last = std::next(step) == steps.rend();
+      check<CheckpointError>(!last, "{}: no checkpoint of this run can be loaded", error.what());
+      log_.warn("{}; going back to the checkpoint before it", error.what());
+    }
+  }
+  return 0;
+}
+
+void Trainer::announce() {
+  const int64_t micro = experiment_.micro_sequences(), sequences = experiment_.sequences();
+  log_.info("{} parameters, vocabulary {} ({}), position {}", model_.store.count(),
+            model_.tokenizer->vocabulary(), model_.tokenizer->kind(),
+            experiment_.model.position.kind);
+  log_.info("{} training tokens; a step takes {} sequences of {} tokens, {} at once: {} pass{}",
+            tokens_.tokens(Split::kTrain).size(), sequences, experiment_.model.context, micro,
+            (sequences + micro - 1) / micro, sequences > micro ? "es" : "");
+  std::vector<std::string> decays, kept;
+  for (const Parameter& parameter : model_.store.all()) {
+    (learner_.optimizer().decays(parameter) ? decays : kept).push_back(parameter.name);
+  }
+  if (experiment_.optimizer.options->weight_decay > 0) {
+    log_.info("weight decay {} on {} parameters, not on: {}",
+              experiment_.optimizer.options->weight_decay, decays.size(), fmt::join(kept, " "));
+  }
+  log_.info("{}", describe_machine());
+  log_.info("expected first loss: about ln {} = {:.3f} nats", *experiment_.model.vocabulary,
+            std::log(static_cast<double>(*experiment_.model.vocabulary)));
+  if (experiment_.trainer.save_every > 0) {
+    log_.info("checkpoints every {} steps in {}", experiment_.trainer.save_every,
+              directory_.file("checkpoints"));
+  }
+}
+
+bool Trainer::due(int64_t every) const {
+  const int64_t done = learner_.steps_done();
+  return done == experiment_.trainer.steps || (every > 0 && done % every == 0);
+}
+
+void Trainer::log_step(const StepReport& report) {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - last_step_).count();
+  last_step_ = now;
+  const double rate = static_cast<double>(report.scored) / seconds;
+  // Moving means over about 20 steps, for people; the rows hold each step's own numbers.
+  const double share = ++steps_here_ == 1 ? 1 : 0.05;
+  tokens_per_second_ += share * (rate - tokens_per_second_);
+  mean_loss_ += share * (report.loss - mean_loss_);
+  fmt::print(metrics_.get(),
+             "{{\"step\": {}, \"loss\": {}, \"learning_rate\": {}, \"gradient_norm\": {}, "
+             "\"epoch\": {:.4f}, \"tokens_per_second\": {:.0f}}}\n",
+             learner_.steps_done(), json_number(report.loss), json_number(report.learning_rate),
+             json_number(report.gradient_norm), report.epoch, rate);
+  std::fflush(metrics_.get());
+}
+
+void Trainer::show_progress(const StepReport& report, bool last) {
+  const int64_t done = learner_.steps_done(), left = experiment_.trainer.steps - done;
+  const double tokens_left = static_cast<double>(left * experiment_.trainer.batch_tokens);
+  log_.progress(fmt::format("step {}/{}  loss {:.4f} (mean {:.4f})  {:.0f} tokens/s  {} left", done,
+                            experiment_.trainer.steps, report.loss, mean_loss_, tokens_per_second_,
+                            duration_text(tokens_left / tokens_per_second_)),
+                last);
+}
+
+void Trainer::handle_nonfinite(const StepReport& report) {
+  if (report.nonfinite.empty()) {
+    skipped_in_a_row_ = 0;
+    return;
+  }
+  const std::string what =
+      fmt::format("step {}: {} is not finite", learner_.steps_done(), report.nonfinite);
+  const std::string advice =
+      "the last checkpoint is kept; try a lower optimizer.learning_rate, a longer "
+      "schedule.warmup_steps or optimizer.clip_norm, or trainer.on_nonfinite skip";
+  check<NonFiniteError>(experiment_.trainer.on_nonfinite == OnNonfinite::kSkip, "{}: {}", what,
+                        advice);
+  ++skipped_;
+  ++skipped_in_a_row_;
+  check<NonFiniteError>(skipped_in_a_row_ < experiment_.trainer.nonfinite_limit,
+                        "{}, as were the {} before it: {}", what, skipped_in_a_row_ - 1, advice);
+  log_.warn("{}: this update is skipped", what);
+}
+
+void Trainer::evaluate_now() {
+  const EvaluationText text = evaluation_text(tokens_, Split::kValid);
+  evaluated_at_ = learner_.steps_done();
+  if (text.tokens.size() < 2) return;  // a split like 100/0/0 validates nothing
+  last_evaluation_ = evaluate(model_, text, {experiment_.model.context, 0},
+                              experiment_.trainer.micro_batch_tokens.value());
+  const Evaluation& result = *last_evaluation_;
+  fmt::print(metrics_.get(), "{}\n", metrics_row(learner_.steps_done(), result));
+  std::fflush(metrics_.get());
+  log_.info("step {}: validation loss {:.4f} nats, {:.4f} bits per character, {:.4f} per byte",
+            learner_.steps_done(), result.loss(), result.bits_per_character(),
+            result.bits_per_byte());
+  if (best_step_ == 0 || result.loss() < best_loss_) {
+    best_loss_ = result.loss();
+    best_step_ = learner_.steps_done();
+    evaluations_since_best_ = 0;
+    save(directory_.file("best.h5"));
+  } else {
+    ++evaluations_since_best_;
+  }
+}
+
+void Trainer::save(const std::string& path) {
+  save_checkpoint(path, [this](StateVisitor& v) {
+    visit_state(v);
+    std::string config = write_experiment(experiment_);
+    v.text("config", config);
+    visit_data(v, tokens_.texts());
+    std::shared_ptr<const Tokenizer> tokenizer = model_.tokenizer;
+    visit_tokenizer(v, tokenizer);
+  });
+}
+
+void Trainer::save_now() {
+  if (saved_at_ == learner_.steps_done()) return;
+  save(directory_.checkpoint(learner_.steps_done()));
+  saved_at_ = learner_.steps_done();
+  directory_.rotate(experiment_.trainer.keep);
+}
+
+std::optional<Stop> Trainer::limit_reached() const {
+  const TrainerOptions& t = experiment_.trainer;
+  if (learner_.steps_done() >= t.steps) return Stop::kFinished;
+  if (t.patience > 0 && evaluations_since_best_ >= t.patience) return Stop::kPatience;
+  if (signal_ != 0) return Stop::kSignal;
+  if (t.max_minutes > 0 && seconds_since(started_) >= 60 * t.max_minutes) return Stop::kMaxMinutes;
+  return std::nullopt;
+}
+
+void Trainer::write_results(const std::string& state) {
+  RunResults results;
+  results.state = state;
+  results.position = experiment_.model.position.kind;
+  results.steps = learner_.steps_done();
+  results.parameters = model_.store.count();
+  results.tokens = learner_.steps_done() * experiment_.trainer.batch_tokens;
+  results.skipped = skipped_;
+  results.best_step = best_step_;
+  results.best_loss = best_loss_;
+  results.last = last_evaluation_;
+  write_atomically(directory_.file("results.json"), results.json());
+}
+
+Stop Trainer::train() {
+  directory_.cut_metrics(learner_.steps_done());
+  metrics_.reset(std::fopen(directory_.file("metrics.jsonl").c_str(), "a"));
+  check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written",
+                         directory_.file("metrics.jsonl"));
+  announce();
+  const SignalGuard guard;
+  started_ = last_step_ = std::chrono::steady_clock::now();
+  std::optional<Stop> stop = limit_reached();
+  while (!stop) {
+    const StepReport report = learner_.step();
+    handle_nonfinite(report);
+    log_step(report);
+    signal_ = SignalGuard::received();
+    const bool last = learner_.steps_done() == experiment_.trainer.steps;
+    show_progress(report, last);
+    if (due(experiment_.trainer.evaluate_every)) evaluate_now();
+    if (due(experiment_.trainer.save_every)) save_now();
+    stop = limit_reached();
+  }
+  save_now();
+  if (*stop == Stop::kSignal) {
+    write_results("stopped");
+    return *stop;
+  }
+  if (evaluated_at_ != learner_.steps_done() && *stop != Stop::kMaxMinutes) evaluate_now();
+  write_results(*stop == Stop::kFinished   ? "finished"
+                : *stop == Stop::kPatience ? "finished early"
+                                           : "stopped");
+  return *stop;
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// A training run: drives a Learner and keeps its run directory. Everything here may be stopped at
+// any moment; what a resumed run writes is what an unbroken one would have written.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/evaluator.h"
+#include "app/learner.h"
+#include "app/run_directory.h"
+#include "core/log.h"
+
+namespace tapemeasure {
+
+/// Why a run came to its end.
+enum class Stop { kFinished, kPatience, kMaxMinutes, kSignal };
+
+class Trainer {
+ public:
+  /// All of them must outlive it. The directory exists and is locked by the caller.
+  Trainer(const Experiment& experiment, const TokenFile& tokens, const RunDirectory& directory,
+          Log& log);
+
+  Model& model() { return model_; }
+  /// Continues from the newest checkpoint that is whole; each damaged one is named in the log. With
+  /// none, starts at step 0. Returns the step.
+  int64_t restore();
+  /// Trains to the end of the config, a limit, or a signal. Throws NonFiniteError.
+  Stop train();
+  /// The signal that stopped it, or 0.
+  int signal() const { return signal_; }
+
+ private:
+  void visit_state(StateVisitor& v);
+  void announce();
+  bool due(int64_t every) const;
+  void log_step(const StepReport& report);
+  void show_progress(const StepReport& report, bool last);
+  void handle_nonfinite(const StepReport& report);
+  void evaluate_now();
+  void save(const std::string& path);
+  void save_now();
+  void write_results(const std::string& state);
+  std::optional<Stop> limit_reached() const;
+
+  const Experiment& experiment_;
+  const TokenFile& tokens_;
+  const RunDirectory& directory_;
+  Log& log_;
+  Model model_;
+  Learner learner_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> metrics_;
+
+  // Kept over stops.
+  double best_loss_ = 0;
+  int64_t best_step_ = 0;  // 0: none yet
+  int64_t evaluations_since_best_ = 0;
+  int64_t skipped_ = 0, skipped_in_a_row_ = 0;
+
+  // Of this process only.
+  std::optional<Evaluation> last_evaluation_;
+  int64_t evaluated_at_ = -1, saved_at_ = -1;
+  std::chrono::steady_clock::time_point started_, last_step_;
+  double tokens_per_second_ = 0, mean_loss_ = 0;
+  int64_t steps_here_ = 0;
+  int signal_ = 0;
+};
+
+/// SIGINT and SIGTERM ask for a save at the next step border while it lives.
+class SignalGuard {
+ public:
+  SignalGuard();
+  ~SignalGuard();
+  /// The signal that came, or 0.
+  static int received();
+
+ private:
+  struct sigaction old_int_ {
+  }, old_term_{};
+};
+
+}  // namespace tapemeasure
