@@ -58,6 +58,7 @@ class TokenFile {
   /// Maps a prepared file. Throws DataError naming the path and the reason.
   explicit TokenFile(const std::string& path);
   ~TokenFile();
+  TokenFile(TokenFile&&) noexcept;
 
   const std::string& path() const { return path_; }
   TokenSpan tokens(Split split) const;
