@@ -138,27 +138,35 @@ std::string write_experiment(const Experiment& experiment) {
   return write_config(const_cast<Experiment&>(experiment));
 }
 
-void check_resumable(const Experiment& stored, const Experiment& now) {
+std::vector<ConfigValue> changed_values(const Experiment& stored, const Experiment& now) {
   const auto values = [](const Experiment& experiment) {
     return list_values(Config(), [&](Fields& f) { const_cast<Experiment&>(experiment).visit(f); });
   };
-  constexpr std::array<const char*, 11> kMayChange = {
-      "trainer.steps",        "trainer.evaluate_every",
-      "trainer.save_every",   "trainer.keep",
-      "trainer.max_minutes",  "trainer.patience",
-      "trainer.on_nonfinite", "trainer.nonfinite_limit",
-      "trainer.threads",      "trainer.micro_batch_tokens",
-      "trainer.backend"};
-  const std::vector<ConfigValue> before = values(stored), after = values(now);
-  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-    const bool same = before[i].key == after[i].key && before[i].value == after[i].value;
+  const std::vector<ConfigValue> before = values(stored);
+  std::vector<ConfigValue> changed;
+  for (const ConfigValue& value : values(now)) {
+    const bool same = std::any_of(before.begin(), before.end(), [&](const ConfigValue& old) {
+      return old.key == value.key && old.value == value.value;
+    });
+    if (!same) changed.push_back(value);
+  }
+  return changed;
+}
+
+void check_resumable(const Experiment& stored, const Experiment& now) {
+  constexpr std::array<const char*, 10> kMayChange = {
+      "trainer.steps",           "trainer.evaluate_every",
+      "trainer.save_every",      "trainer.keep",
+      "trainer.max_minutes",     "trainer.patience",
+      "trainer.threads",         "trainer.on_nonfinite",
+      "trainer.nonfinite_limit", "trainer.micro_batch_tokens"};
+  for (const ConfigValue& value : changed_values(stored, now)) {
     const bool free = std::any_of(kMayChange.begin(), kMayChange.end(),
-                                  [&](const char* key) { return before[i].key == key; });
-    check<ConfigError>(
-        same || free,
-        "{} cannot change when a run is resumed: it is {}, {} was asked for; start a "
-        "new run with train --init-from to continue from these weights",
-        before[i].key, before[i].value, after[i].value);
+                                  [&](const char* key) { return value.key == key; });
+    check<ConfigError>(free,
+                       "{} cannot change when a run is resumed ({} was asked for): start a new run "
+                       "with train --init-from to continue from these weights",
+                       value.key, value.value);
   }
 }
 

@@ -1,2 +1,4 @@
 // SPDX-License-Identifier: MIT
-int main() { return 0; }
+#include "app/command_line.h"
+
+int main(int argc, char** argv) { return tapemeasure::run_command_line(argc, argv); }

@@ -2,6 +2,7 @@
 #include "app/trainer.h"
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/checkpoint.h"
@@ -63,7 +64,7 @@ int64_t Trainer::restore() {
       load_checkpoint(file, [this](StateVisitor& v) { visit_state(v); });
       check<CheckpointError>(learner_.steps_done() == *step, "{}: holds step {}, its name says {}",
                              path, learner_.steps_done(), *step);
-      saved_at_ = *step;
+      saved_at_ = restored_at_ = *step;
       return *step;
     } catch (const CheckpointError& error) {
       const bool last = std::next(step) == steps.rend();
@@ -72,6 +73,17 @@ int64_t Trainer::restore() {
     }
   }
   return 0;
+}
+
+bool Trainer::complete() const {
+  const TrainerOptions& t = experiment_.trainer;
+  const std::string path = directory_.file("results.json");
+  if (!std::filesystem::exists(path)) return false;
+  const RunResults results = RunResults::read(path);
+  if (results.steps != learner_.steps_done() || !results.state.starts_with("finished"))
+    return false;
+  return learner_.steps_done() >= t.steps ||
+         (t.patience > 0 && evaluations_since_best_ >= t.patience);
 }
 
 void Trainer::announce() {
@@ -149,12 +161,18 @@ void Trainer::handle_nonfinite(const StepReport& report) {
   log_.warn("{}: this update is skipped", what);
 }
 
-void Trainer::evaluate_now() {
+/// False when there is nothing to validate on: a split like 100/0/0.
+bool Trainer::measure() {
   const EvaluationText text = evaluation_text(tokens_, Split::kValid);
   evaluated_at_ = learner_.steps_done();
-  if (text.tokens.size() < 2) return;  // a split like 100/0/0 validates nothing
+  if (text.tokens.size() < 2) return false;
   last_evaluation_ = evaluate(model_, text, {experiment_.model.context, 0},
                               experiment_.trainer.micro_batch_tokens.value());
+  return true;
+}
+
+void Trainer::evaluate_now() {
+  if (!measure()) return;
   const Evaluation& result = *last_evaluation_;
   fmt::print(metrics_.get(), "{}\n", metrics_row(learner_.steps_done(), result));
   std::fflush(metrics_.get());
@@ -237,7 +255,15 @@ Stop Trainer::train() {
     write_results("stopped");
     return *stop;
   }
-  if (evaluated_at_ != learner_.steps_done() && *stop != Stop::kMaxMinutes) evaluate_now();
+  if (evaluated_at_ != learner_.steps_done() && *stop != Stop::kMaxMinutes) {
+    // A run that was cut between its last checkpoint and its results has evaluated this step
+    // already.
+    if (restored_at_ == learner_.steps_done()) {
+      measure();
+    } else {
+      evaluate_now();
+    }
+  }
   write_results(*stop == Stop::kFinished   ? "finished"
                 : *stop == Stop::kPatience ? "finished early"
                                            : "stopped");

@@ -29,6 +29,8 @@ class Trainer {
   /// Continues from the newest checkpoint that is whole; each damaged one is named in the log. With
   /// none, starts at step 0. Returns the step.
   int64_t restore();
+  /// True if there is nothing left to do, results included.
+  bool complete() const;
   /// Trains to the end of the config, a limit, or a signal. Throws NonFiniteError.
   Stop train();
   /// The signal that stopped it, or 0.
@@ -41,6 +43,7 @@ class Trainer {
   void log_step(const StepReport& report);
   void show_progress(const StepReport& report, bool last);
   void handle_nonfinite(const StepReport& report);
+  bool measure();
   void evaluate_now();
   void save(const std::string& path);
   void save_now();
@@ -63,7 +66,7 @@ class Trainer {
 
   // Of this process only.
   std::optional<Evaluation> last_evaluation_;
-  int64_t evaluated_at_ = -1, saved_at_ = -1;
+  int64_t restored_at_ = 0, evaluated_at_ = -1, saved_at_ = -1;
   std::chrono::steady_clock::time_point started_, last_step_;
   double tokens_per_second_ = 0, mean_loss_ = 0;
   int64_t steps_here_ = 0;

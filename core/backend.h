@@ -278,6 +278,8 @@ class Backend {
 
 /// Instruction set, threads and library versions, as one line for logs and --version.
 std::string describe_machine();
+/// Cores that this process may use: its affinity, limited by the cgroup's quota.
+int default_threads();
 
 /// "reference", "cpu" or "check:cpu" (runs both and throws where they differ). `threads` 0 asks the
 /// machine. Throws ConfigError on another name.

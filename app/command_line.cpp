@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "app/command_line.h"
+
+#include <csignal>
+#include <new>
+
+#include "app/commands/commands.h"
+#include "core/backend.h"
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+
+int complain(const std::string& message, ExitCode code) {
+  fmt::print(stderr, "tapemeasure: {}\n", message);
+  return static_cast<int>(code);
+}
+
+std::string version() {
+  return fmt::format("tapemeasure {}\n{}", TAPEMEASURE_VERSION, describe_machine());
+}
+
+int act(const Action& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    return complain(error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    return complain("no memory left: lower trainer.micro_batch_tokens or the model's sizes",
+                    ExitCode::kInternal);
+  } catch (const std::exception& error) {
+    return complain(error.what(), ExitCode::kInternal);
+  }
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  // A reader that goes away (| head) must not kill a run: writes fail with an error instead.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app(
+      "Trains small Transformer language models from scratch, to measure what each way of telling "
+      "a "
+      "Transformer where its tokens are buys.",
+      "tapemeasure");
+  app.set_version_flag("--version", version, "Program, libraries, instruction set, threads");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Action action;
+  for (const auto add : {add_prepare, add_train, add_resume, add_evaluate, add_generate,
+                         add_inspect, add_verify, add_list, add_explain}) {
+    add(app, action);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& call) {
+    return app.exit(call);
+  } catch (const CLI::ParseError& error) {
+    return complain(std::string(error.what()) + "; see tapemeasure --help", ExitCode::kUsage);
+  }
+  return act(action);
+}
+
+}  // namespace tapemeasure

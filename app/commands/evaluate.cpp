@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.h"
+#include "app/results.h"
+#include "app/saved_model.h"
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+#include "core/file/hdf5_file.h"
+
+namespace tapemeasure {
+
+namespace {
+
+struct EvaluateArguments {
+  std::string model, split = "valid", text, per_token, protocol = "nonoverlap";
+  std::string cache = default_cache();
+  std::vector<std::string> sets;
+  std::vector<int64_t> lengths;
+  bool json = false;
+};
+
+/// The tokens of one file under the model's tokenizer, in memory.
+struct OwnText {
+  std::vector<uint32_t> ids;
+  EvaluationText text;
+
+  OwnText(const std::string& path, const Tokenizer& tokenizer) {
+    const std::string bytes = read_file(path);
+    std::vector<int32_t> tokens;
+    tokenizer.encode(bytes, path, tokens);
+    ids.assign(tokens.begin(), tokens.end());
+    text = {TokenSpan(ids.data(), 4, static_cast<int64_t>(ids.size())), count_characters(bytes),
+            count_words(bytes), static_cast<int64_t>(bytes.size()), path};
+  }
+};
+
+/// Collects and writes the loss of every target: "losses", and "before", the tokens of context it
+/// had.
+struct PerToken {
+  std::vector<double> losses;
+  std::vector<int32_t> before;
+
+  void write(const std::string& path, const EvaluationText& text, const Evaluation& result) const {
+    Hdf5Writer file("tapemeasure-losses 1");
+    const int64_t count = static_cast<int64_t>(losses.size());
+    std::vector<int32_t> targets(losses.size());
+    text.tokens.copy(1, count, targets.data());
+    file.array("losses", ElementType::kF64, std::span(&count, 1), losses.data());
+    file.array("before", ElementType::kI32, std::span(&count, 1), before.data());
+    file.array("targets", ElementType::kI32, std::span(&count, 1), targets.data());
+    file.text("evaluation", evaluation_json(result));
+    file.write(path);
+  }
+};
+
+void print_table(const std::vector<Evaluation>& results) {
+  fmt::print("{:<20} {:>7} {:>10} {:>11} {:>10} {:>10} {:>10} {:>10}\n", "protocol", "length",
+             "nats/token", "perplexity", "bits/token", "bits/char", "bits/byte", "bits/word");
+  for (const Evaluation& e : results) {
+    fmt::print("{:<20} {:>7} {:>10.4f} {:>11.4f} {:>10.4f} {:>10.4f} {:>10.4f} {:>10.4f}\n",
+               e.protocol.name(), e.protocol.length, e.loss(), e.perplexity(), e.bits_per_token(),
+               e.bits_per_character(), e.bits_per_byte(), e.bits_per_word());
+  }
+  const Evaluation& e = results.front();
+  fmt::print("over {} tokens, {} characters, {} bytes, {} words, each target scored once\n",
+             e.tokens, e.characters, e.bytes, e.words);
+}
+
+void print_json(const EvaluateArguments& arguments, const SavedModel& saved,
+                const std::string& origin, const std::vector<Evaluation>& results) {
+  nlohmann::ordered_json root = {
+      {"checkpoint", saved.path}, {"step", saved.step}, {"text", origin}, {"set", arguments.sets}};
+  for (const Evaluation& result : results) {
+    root["evaluations"].push_back(nlohmann::ordered_json::parse(evaluation_json(result)));
+  }
+  fmt::print("{}\n", root.dump(2));
+}
+
+std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const SavedModel& saved,
+                                     const EvaluationText& text) {
+  std::vector<int64_t> lengths = arguments.lengths;
+  if (lengths.empty()) lengths.push_back(saved.experiment.model.context);
+  check<ConfigError>(arguments.per_token.empty() || lengths.size() == 1,
+                     "--per-token wants one length, got {}", lengths.size());
+  std::vector<Evaluation> results;
+  for (const int64_t length : lengths) {
+    check<ConfigError>(length >= 1, "--lengths wants numbers from 1, got {}", length);
+    const Protocol protocol = Protocol::parse(arguments.protocol, length);
+    const int64_t batch = saved.experiment.trainer.micro_batch_tokens.value();
+    PerToken per_token;
+    const auto collect = [&](double loss, int64_t before) {
+      per_token.losses.push_back(loss);
+      per_token.before.push_back(static_cast<int32_t>(before));
+    };
+    const bool wanted = !arguments.per_token.empty();
+    results.push_back(evaluate(*saved.model, text, protocol, batch,
+                               wanted ? collect : std::function<void(double, int64_t)>()));
+    if (wanted) per_token.write(arguments.per_token, text, results.back());
+  }
+  return results;
+}
+
+int run(const EvaluateArguments& arguments) {
+  const SavedModel saved = load_model(arguments.model, arguments.sets);
+  std::optional<TokenFile> tokens;
+  std::optional<OwnText> own;
+  EvaluationText text;
+  if (arguments.text.empty()) {
+    tokens.emplace(training_text(saved, arguments.cache));
+    text = evaluation_text(*tokens, arguments.split == "test" ? Split::kTest : Split::kValid);
+    text.origin = arguments.split + " part of " +
+                  fmt::format("{}", fmt::join(saved.experiment.data.text, ", "));
+  } else {
+    own.emplace(arguments.text, *saved.model->tokenizer);
+    text = own->text;
+  }
+  const std::vector<Evaluation> results = evaluate_all(arguments, saved, text);
+  if (arguments.json) {
+    print_json(arguments, saved, text.origin, results);
+    return 0;
+  }
+  fmt::print("{} at step {} on {}\n", saved.path, saved.step, text.origin);
+  for (const std::string& assignment : arguments.sets) fmt::print("with {}\n", assignment);
+  print_table(results);
+  return 0;
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("evaluate", "Measure a model on a text");
+  auto a = std::make_shared<EvaluateArguments>();
+  verb->add_option("model", a->model, "run directory (its best checkpoint) or checkpoint")
+      ->required();
+  auto* split = verb->add_option("--split", a->split, "part of the training text: valid or test")
+                    ->check(CLI::IsMember({"valid", "test"}))
+                    ->capture_default_str();
+  verb->add_option("--text", a->text, "a text of your own instead")->excludes(split);
+  verb->add_option("--lengths", a->lengths, "window lengths, as in 64,128,256 [model.context]")
+      ->delimiter(',');
+  verb->add_option("--protocol", a->protocol, "nonoverlap, or sliding:stride=N")
+      ->capture_default_str();
+  verb->add_option("--per-token", a->per_token, "HDF5 file for the loss of every target");
+  verb->add_option("--set", a->sets, "KEY=VALUE of keys that change no parameter");
+  verb->add_flag("--json", a->json, "print JSON");
+  verb->add_option("--cache", a->cache, "where prepared texts are kept")->capture_default_str();
+  verb->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// inspect, verify and list: what files and runs hold.
+#include <algorithm>
+#include <filesystem>
+
+#include "app/checkpoint.h"
+#include "app/commands/commands.h"
+#include "app/experiment.h"
+#include "app/results.h"
+#include "app/run_directory.h"
+#include "core/config/config.h"
+#include "core/error.h"
+#include "core/file/hdf5_file.h"
+
+namespace tapemeasure {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shape_text(const ArrayInfo& info) {
+  return fmt::format("[{}]", fmt::join(info.shape, ", "));
+}
+
+void print_value(const Hdf5Reader& file, const ArrayInfo& info) {
+  constexpr const char* kTypes[] = {"u8", "u16", "u32", "i32", "i64", "f32", "f64", "bf16"};
+  const char* type = info.is_text ? "text" : kTypes[static_cast<int>(info.type)];
+  std::string value;
+  if (info.is_text) {
+    const std::string text = file.text(info.name);
+    const bool short_line = text.size() <= 80 && text.find('\n') == std::string::npos;
+    value = short_line ? text : fmt::format("({} bytes)", text.size());
+  } else if (info.shape.empty()) {
+    const bool real = info.type == ElementType::kF64 || info.type == ElementType::kF32;
+    value =
+        real ? fmt::format("{}", file.real(info.name)) : fmt::format("{}", file.integer(info.name));
+  }
+  fmt::print("{:<64} {:<5} {:<16} {}\n", info.name, type,
+             info.shape.empty() ? "" : shape_text(info), value);
+}
+
+int inspect(const std::string& path) {
+  const Hdf5Reader file(path);
+  fmt::print("{}: {}\n", path, file.format());
+  size_t bytes = 0;
+  int64_t parameters = 0;
+  for (const ArrayInfo& info : file.list()) {
+    print_value(file, info);
+    bytes += info.bytes;
+    if (!info.name.starts_with("parameters/")) continue;
+    int64_t count = 1;
+    for (const int64_t size : info.shape) count *= size;
+    parameters += count;
+  }
+  if (parameters > 0) fmt::print("{} parameters\n", parameters);
+  fmt::print("{} bytes of data\n", bytes);
+  if (file.has("config")) fmt::print("\n{}", file.text("config"));
+  return 0;
+}
+
+int verify(const std::string& path) {
+  std::vector<std::string> files = {path};
+  if (fs::is_directory(path)) {
+    files.clear();
+    const RunDirectory directory(path);
+    for (const int64_t step : directory.checkpoints()) files.push_back(directory.checkpoint(step));
+    if (fs::exists(directory.file("best.h5"))) files.push_back(directory.file("best.h5"));
+    check<CheckpointError>(!files.empty(), "{}: no checkpoints here", path);
+  }
+  int damaged = 0;
+  for (const std::string& name : files) {
+    try {
+      Hdf5Reader(name).verify();
+      fmt::print("{}: whole\n", name);
+    } catch (const CheckpointError& error) {
+      fmt::print("{}\n", error.what());
+      ++damaged;
+    }
+  }
+  check<CheckpointError>(damaged == 0, "{} of {} files are not whole", damaged, files.size());
+  return 0;
+}
+
+void print_run(const RunDirectory& directory) {
+  std::string state = "unfinished", best = "-", position = "?";
+  const std::vector<int64_t> steps = directory.checkpoints();
+  int64_t step = steps.empty() ? 0 : steps.back(), planned = 0;
+  try {
+    const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
+    position = experiment.model.position.kind;
+    planned = experiment.trainer.steps;
+    if (fs::exists(directory.file("results.json"))) {
+      const RunResults results = RunResults::read(directory.file("results.json"));
+      state = results.state;
+      step = std::max(step, results.steps);
+      if (results.best_step > 0) best = fmt::format("{:.4f}", results.best_loss);
+    }
+  } catch (const Error& error) {
+    state = error.what();
+  }
+  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", directory.path(), position,
+             fmt::format("{}/{}", step, planned), best, state);
+}
+
+/// Run directories among the paths themselves and right below them.
+int list(const std::vector<std::string>& paths) {
+  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  for (const std::string& path : paths) {
+    check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
+    if (RunDirectory(path).exists()) {
+      print_run(RunDirectory(path));
+      continue;
+    }
+    std::vector<std::string> below;
+    for (const auto& entry : fs::directory_iterator(path)) below.push_back(entry.path().string());
+    std::sort(below.begin(), below.end());
+    for (const std::string& name : below) {
+      if (RunDirectory(name).exists()) print_run(RunDirectory(name));
+    }
+  }
+  return 0;
+}
+
+void add_file_verb(CLI::App& app, Action& action, const char* name, const char* help,
+                   const char* what, int (*run)(const std::string&)) {
+  CLI::App* verb = app.add_subcommand(name, help);
+  auto path = std::make_shared<std::string>();
+  verb->add_option("file", *path, what)->required();
+  verb->callback([path, run, &action] { action = [path, run] { return run(*path); }; });
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  add_file_verb(app, action, "inspect", "List what a checkpoint or token file holds",
+                "a file of ours, .h5", inspect);
+}
+
+void add_verify(CLI::App& app, Action& action) {
+  add_file_verb(app, action, "verify", "Check that files are whole",
+                "a file of ours, .h5, or a run directory: all its checkpoints", verify);
+}
+
+void add_list(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("list", "List runs: method, steps, best loss, state");
+  auto paths = std::make_shared<std::vector<std::string>>();
+  verb->add_option("directory", *paths, "run directories, or folders of them")->required();
+  verb->callback([paths, &action] { action = [paths] { return list(*paths); }; });
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "app/commands/commands.h"
+#include "app/generator.h"
+#include "app/saved_model.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace tapemeasure {
+
+namespace {
+
+struct GenerateArguments {
+  std::string model, prompt;
+  SamplingOptions sampling;
+  bool greedy = false;
+};
+
+int run(GenerateArguments arguments) {
+  SamplingOptions& sampling = arguments.sampling;
+  if (arguments.greedy) sampling.temperature = 0;
+  const SavedModel saved = load_model(arguments.model, {});
+  Log log;
+  std::vector<int32_t> prompt;
+  saved.model->tokenizer->encode(arguments.prompt, "the prompt", prompt);
+  log.info("{} at step {}{}", saved.path, saved.step,
+           saved.best_step > 0 ? fmt::format(", validation loss {:.4f}", saved.best_loss) : "");
+  const auto longest = saved.model->decoder->longest();
+  const int64_t total = static_cast<int64_t>(prompt.size()) + sampling.tokens - 1;
+  if (longest && total > *longest) {
+    log.warn(
+        "{} tokens are more than the {} positions that were learned: the last half of the "
+        "position table is used again beyond them",
+        total, *longest);
+  }
+  std::fwrite(arguments.prompt.data(), 1, arguments.prompt.size(), stdout);
+  generate(*saved.model, prompt, sampling, [&](int32_t token) {
+    const std::string bytes = saved.model->tokenizer->bytes_of(token);
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    std::fflush(stdout);
+  });
+  std::fputc('\n', stdout);
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("generate", "Continue a prompt");
+  auto a = std::make_shared<GenerateArguments>();
+  verb->add_option("model", a->model, "run directory (its best checkpoint) or checkpoint")
+      ->required();
+  verb->add_option("--prompt", a->prompt, "text to continue")->required();
+  verb->add_option("--tokens", a->sampling.tokens, "new tokens")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))
+      ->capture_default_str();
+  verb->add_option("--seed", a->sampling.seed, "same seed, same text")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  auto* temperature = verb->add_option("--temperature", a->sampling.temperature,
+                                       "below 1: likelier tokens; 0: greedy")
+                          ->check(CLI::Range(0.0, 1e6))
+                          ->capture_default_str();
+  verb->add_option("--top-k", a->sampling.top_k, "only the k most likely tokens; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  verb->add_option("--top-p", a->sampling.top_p, "only the likeliest that reach this share")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_flag("--greedy", a->greedy, "always the most likely token")->excludes(temperature);
+  verb->callback([a, &action] { action = [a] { return run(*a); }; });
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// train and resume: the same loop, begun in two ways.
+#include <filesystem>
+
+#include "app/checkpoint.h"
+#include "app/commands/commands.h"
+#include "app/results.h"
+#include "app/saved_model.h"
+#include "app/trainer.h"
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+
+namespace tapemeasure {
+
+namespace {
+
+struct TrainArguments {
+  std::string config, run, cache = default_cache();
+  std::string init_from, allow_missing;
+  std::vector<std::string> sets;
+};
+
+void add_cache_option(CLI::App* verb, std::string& cache) {
+  verb->add_option("--cache", cache, "where prepared texts are kept")->capture_default_str();
+}
+
+/// Trains to the end and says where things lie. Returns the exit code.
+int finish(Trainer& trainer, const RunDirectory& directory, Log& log) {
+  const Stop stop = trainer.train();
+  if (stop == Stop::kSignal) {
+    log.info("stopped by a signal and saved; go on with: tapemeasure resume {}", directory.path());
+    return 128 + trainer.signal();
+  }
+  if (stop == Stop::kMaxMinutes) {
+    log.info("stopped after trainer.max_minutes and saved; go on with: tapemeasure resume {}",
+             directory.path());
+  }
+  if (stop == Stop::kPatience) log.info("no better evaluation for trainer.patience of them: done");
+  log.info("run directory: {}", directory.path());
+  return 0;
+}
+
+void settle_vocabulary(Experiment& experiment, const TokenFile& tokens) {
+  const int64_t needed = tokens.tokenizer()->vocabulary();
+  const int64_t wanted = experiment.model.vocabulary.value_or(needed);
+  check<ConfigError>(wanted >= needed,
+                     "model.vocabulary {} is smaller than the tokenizer's {}: leave it out", wanted,
+                     needed);
+  experiment.model.vocabulary = wanted;
+}
+
+void initialise(Trainer& trainer, const TrainArguments& arguments, Log& log) {
+  if (arguments.init_from.empty()) return;
+  const std::string path = checkpoint_of(arguments.init_from);
+  const Hdf5Reader file = open_checkpoint(path);
+  const auto unchanged = load_parameters(file, trainer.model().store, arguments.allow_missing);
+  log.info("weights from {}{}{}", path,
+           unchanged.empty() ? "" : "; these stayed random: ", fmt::join(unchanged, " "));
+}
+
+int train(const TrainArguments& arguments) {
+  Config config = Config::read(arguments.config);
+  for (const std::string& assignment : arguments.sets) config.set(assignment);
+  Experiment experiment = read_experiment(config);
+  if (!experiment.trainer.threads) experiment.trainer.threads = default_threads();
+  const RunDirectory directory(arguments.run.empty() ? fresh_run_path(arguments.config)
+                                                     : arguments.run);
+  check<CheckpointError>(!directory.exists(),
+                         "{}: a run is there already: resume it with 'tapemeasure resume {}', or "
+                         "name another directory with --run",
+                         directory.path(), directory.path());
+  std::vector<std::string> notices;
+  const TokenFile tokens =
+      cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
+  settle_vocabulary(experiment, tokens);
+  directory.create();
+  const RunLock lock(directory);
+  Log log(directory.file("log.txt"));
+  for (const std::string& notice : notices) log.warn("{}", notice);
+  log.info("training in {}", directory.path());
+  Trainer trainer(experiment, tokens, directory, log);
+  initialise(trainer, arguments, log);
+  write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  return finish(trainer, directory, log);
+}
+
+struct ResumeArguments {
+  std::string run, cache = default_cache();
+  std::vector<std::string> sets;
+};
+
+int resume(const ResumeArguments& arguments) {
+  const RunDirectory directory(arguments.run);
+  check<CheckpointError>(directory.exists(), "{}: not a run directory: it has no config.yaml",
+                         arguments.run);
+  Config config = Config::read(directory.file("config.yaml"));
+  const Experiment stored = read_experiment(config);
+  for (const std::string& assignment : arguments.sets) config.set(assignment);
+  const Experiment experiment = read_experiment(config);
+  check_resumable(stored, experiment);
+  const RunLock lock(directory);
+  remove_leftovers(directory.path());
+  remove_leftovers(directory.file("checkpoints"));
+  Log log(directory.file("log.txt"));
+  std::vector<std::string> notices;
+  const TokenFile tokens =
+      cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
+  Trainer trainer(experiment, tokens, directory, log);
+  const int64_t step = trainer.restore();
+  if (trainer.complete()) {
+    log.info("{}: already complete at step {}; to go on, raise it: --set trainer.steps=N",
+             directory.path(), step);
+    return 0;
+  }
+  log.info("resuming {} at step {} of {}", directory.path(), step, experiment.trainer.steps);
+  for (const ConfigValue& change : changed_values(stored, experiment)) {
+    log.info("changed: {} is now {}", change.key, change.value);
+  }
+  write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  return finish(trainer, directory, log);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("train", "Train a model as a config says");
+  auto arguments = std::make_shared<TrainArguments>();
+  verb->add_option("config", arguments->config, "the config, YAML")->required();
+  verb->add_option("--set", arguments->sets, "KEY=VALUE: change a key of the config");
+  verb->add_option("--run", arguments->run, "run directory to make [runs/NAME of the config]");
+  verb->add_option("--init-from", arguments->init_from,
+                   "start from the weights of a checkpoint or run (not its optimizer or step)");
+  verb->add_option("--allow-missing", arguments->allow_missing,
+                   "glob of parameters that --init-from may lack or have too many of");
+  add_cache_option(verb, arguments->cache);
+  verb->callback([arguments, &action] { action = [arguments] { return train(*arguments); }; });
+}
+
+void add_resume(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("resume", "Go on with a run that was stopped");
+  auto arguments = std::make_shared<ResumeArguments>();
+  verb->add_option("run", arguments->run, "run directory")->required();
+  verb->add_option("--set", arguments->sets,
+                   "KEY=VALUE: intervals, keep, limits, threads, or a larger trainer.steps");
+  add_cache_option(verb, arguments->cache);
+  verb->callback([arguments, &action] { action = [arguments] { return resume(*arguments); }; });
+}
+
+}  // namespace tapemeasure
