@@ -14,10 +14,11 @@ Batcher::Batcher(TokenSpan tokens, const Options& options, const std::string& or
   if (options.order == DataOrder::kLanes) {
     lane_ = (size - 1) / options.sequences;
     windows_ = std::max<int64_t>(lane_, 0) / context;
-    check<DataError>(windows_ > 0,
-                     "{}: {} tokens make {} lanes of {}, and a window of {} and its target need {}: "
-                     "use more text, or lower model.context or trainer.batch_tokens",
-                     origin, size, options.sequences, lane_, context, context + 1);
+    check<DataError>(
+        windows_ > 0,
+        "{}: {} tokens make {} lanes of {}, and a window of {} and its target need {}: "
+        "use more text, or lower model.context or trainer.batch_tokens",
+        origin, size, options.sequences, lane_, context, context + 1);
     return;
   }
   check<DataError>(size > context,

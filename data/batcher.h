@@ -6,8 +6,8 @@
 // W = max(1, (N - T) / T) windows of T tokens and their targets. Epoch e starts at an offset drawn
 // from (seed, e) below min(T, N - W T), and visits its windows in a keyed permutation; a batch may
 // straddle epochs.
-// Lanes: B contiguous lanes of equal length, read side by side, one window of T further at each step;
-// behind its last whole window every lane starts again, and `restarts` says so.
+// Lanes: B contiguous lanes of equal length, read side by side, one window of T further at each
+// step; behind its last whole window every lane starts again, and `restarts` says so.
 #pragma once
 
 #include <cstdint>

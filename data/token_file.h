@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A prepared text: the tokens of its splits in one HDF5 file, contiguous and memory-mapped, with the
-// tokenizer and the fingerprints of the texts it came from inside. Datasets: "SPLIT/tokens" (u8, u16
-// or u32, whichever holds the vocabulary), "SPLIT/characters", "SPLIT/words", "SPLIT/bytes" counts,
-// "tokenizer/*", "texts/N/{name,bytes,sha256}".
+// A prepared text: the tokens of its splits in one HDF5 file, contiguous and memory-mapped, with
+// the tokenizer and the fingerprints of the texts it came from inside. Datasets: "SPLIT/tokens"
+// (u8, u16 or u32, whichever holds the vocabulary), "SPLIT/characters", "SPLIT/words",
+// "SPLIT/bytes" counts, "tokenizer/*", "texts/N/{name,bytes,sha256}".
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@
 
 namespace tapemeasure {
 
+inline constexpr const char* kTokenFormat = "tapemeasure-tokens 1";
+
 enum class Split { kTrain, kValid, kTest };
 const char* name_of(Split split);
 
 /// What a text was when it was read.
 struct TextFingerprint {
-  std::string path;    ///< as typed
+  std::string path;  ///< as typed
   int64_t bytes = 0;
   int64_t modified = 0;  ///< nanoseconds; not part of the fingerprint, saves hashing on resume
   std::string sha256;
@@ -30,20 +32,22 @@ struct TextFingerprint {
 class TokenSpan {
  public:
   TokenSpan() = default;
-  TokenSpan(const void* data, int width, int64_t size) : data_(data), width_(width), size_(size) {}
+  /// `vocabulary`: ids at or above it are damage.
+  TokenSpan(const void* data, int width, int64_t size, int64_t vocabulary)
+      : data_(data), width_(width), size_(size), vocabulary_(vocabulary) {}
   int64_t size() const { return size_; }
   int32_t operator[](int64_t index) const {
     if (width_ == 1) return static_cast<const uint8_t*>(data_)[index];
     if (width_ == 2) return static_cast<const uint16_t*>(data_)[index];
     return static_cast<int32_t>(static_cast<const uint32_t*>(data_)[index]);
   }
-  /// Tokens [first, first + count) as i32.
+  /// Tokens [first, first + count) as i32. Throws DataError at one outside the vocabulary.
   void copy(int64_t first, int64_t count, int32_t* out) const;
 
  private:
   const void* data_ = nullptr;
   int width_ = 1;
-  int64_t size_ = 0;
+  int64_t size_ = 0, vocabulary_ = 0;
 };
 
 /// How a text becomes a token file.
@@ -62,8 +66,8 @@ class TokenFile {
 
   const std::string& path() const { return path_; }
   TokenSpan tokens(Split split) const;
-  /// Characters (code points; bytes that are not UTF-8 count one each) and whitespace-separated words
-  /// of a split.
+  /// Characters (code points; bytes that are not UTF-8 count one each) and whitespace-separated
+  /// words of a split.
   int64_t characters(Split split) const;
   int64_t words(Split split) const;
   int64_t bytes(Split split) const;
@@ -85,10 +89,9 @@ struct PrepareReport {
   std::vector<std::string> notices;  ///< a byte-order mark, CRLF line ends, NUL bytes
 };
 
-/// Reads the texts, splits them at code-point borders by bytes (rounding the borders down), learns the
-/// tokenizer from the training part, and writes the token file atomically. Throws DataError: missing
-/// file, folder, no permission, empty, a character of valid or test that training lacks (char
-/// vocabularies see the whole text: see docs/data.md), with file, byte offset and line.
+/// Reads the texts, splits them at code-point borders by bytes (rounding the borders down), makes
+/// the tokenizer (from the whole text: see char.cpp), and writes the token file atomically. Throws
+/// DataError naming file, byte offset and line: missing, a folder, no permission, empty, not UTF-8.
 PrepareReport prepare(const PrepareOptions& options, const std::string& out);
 
 /// The token file for the options, prepared once and kept in `cache` under the hash of texts and

@@ -20,8 +20,8 @@ class Tokenizer {
   /// "byte", "char".
   virtual std::string kind() const = 0;
   virtual int64_t vocabulary() const = 0;
-  /// Appends the ids of `text`. Throws DataError for what it cannot encode, naming `origin` (a file,
-  /// "the prompt"), the byte offset and line, and the offending bytes or character.
+  /// Appends the ids of `text`. Throws DataError for what it cannot encode, naming `origin` (a
+  /// file, "the prompt"), the byte offset and line, and the offending bytes or character.
   virtual void encode(std::string_view text, const std::string& origin,
                       std::vector<int32_t>& ids) const = 0;
   /// The bytes of one token.
@@ -35,9 +35,9 @@ class Tokenizer {
   std::string hash() const;
 };
 
-/// Learns a tokenizer of this kind from the training part of a text. Throws ConfigError on an unknown
+/// Learns a tokenizer of this kind from a text. Throws ConfigError on an unknown
 /// kind, DataError on a text that it cannot use.
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view training_text,
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
                                           const std::string& origin);
 /// The tokenizer that `description` describes.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& kind, const std::string& description);

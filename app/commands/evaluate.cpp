@@ -30,8 +30,8 @@ struct OwnText {
     std::vector<int32_t> tokens;
     tokenizer.encode(bytes, path, tokens);
     ids.assign(tokens.begin(), tokens.end());
-    text = {TokenSpan(ids.data(), 4, static_cast<int64_t>(ids.size())), count_characters(bytes),
-            count_words(bytes), static_cast<int64_t>(bytes.size()), path};
+    text = {TokenSpan(ids.data(), 4, static_cast<int64_t>(ids.size()), tokenizer.vocabulary()),
+            count_characters(bytes), count_words(bytes), static_cast<int64_t>(bytes.size()), path};
   }
 };
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Every Unicode code point is a token; ids follow the order of code points. The vocabulary is what
+// the text holds (validation and test parts included: a character that only they have must not stop
+// a run). Its description is the code points as UTF-8, in order.
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "data/tokenizer.h"
+#include "data/utf8.h"
+
+namespace tapemeasure {
+
+namespace {
+
+/// Calls `visit(code point, offset)` for each one. Throws DataError at what is not UTF-8.
+template <class F>
+void for_each_code_point(std::string_view text, const std::string& origin, F visit) {
+  for (size_t offset = 0; offset < text.size();) {
+    const CodePoint point = read_code_point(text, offset);
+    if (point.value < 0) {
+      std::string bytes;
+      for (int i = 0; i < point.bytes; ++i) {
+        bytes += fmt::format(" {:02X}", static_cast<unsigned char>(text[offset + size_t(i)]));
+      }
+      throw DataError(
+          fmt::format("{}: {}: not UTF-8:{}; use tokenizer byte, or convert the file to UTF-8",
+                      origin, place_in_text(text, offset), bytes));
+    }
+    visit(point.value, offset);
+    offset += static_cast<size_t>(point.bytes);
+  }
+}
+
+class CharTokenizer : public Tokenizer {
+ public:
+  /// REQUIRES: ascending, without repeats.
+  explicit CharTokenizer(std::vector<int32_t> code_points) : code_points_(std::move(code_points)) {
+    for (size_t id = 0; id < code_points_.size(); ++id) {
+      ids_[code_points_[id]] = static_cast<int32_t>(id);
+    }
+  }
+
+  std::string kind() const override { return "char"; }
+  int64_t vocabulary() const override { return static_cast<int64_t>(code_points_.size()); }
+
+  void encode(std::string_view text, const std::string& origin,
+              std::vector<int32_t>& ids) const override {
+    for_each_code_point(text, origin, [&](int32_t value, size_t offset) {
+      const auto id = ids_.find(value);
+      check<DataError>(id != ids_.end(),
+                       "{}: {}: the character '{}' (U+{:04X}) is not in the model's vocabulary of "
+                       "{} characters: leave it out, or train with tokenizer byte",
+                       origin, place_in_text(text, offset),
+                       value < 32 ? "?" : write_code_point(value), value, code_points_.size());
+      ids.push_back(id->second);
+    });
+  }
+
+  std::string bytes_of(int32_t id) const override {
+    return write_code_point(code_points_.at(static_cast<size_t>(id)));
+  }
+
+  std::string description() const override {
+    std::string text;
+    for (const int32_t value : code_points_) text += write_code_point(value);
+    return text;
+  }
+
+ private:
+  std::vector<int32_t> code_points_;
+  std::unordered_map<int32_t, int32_t> ids_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_char_tokenizer(std::string_view text, const std::string& origin) {
+  std::vector<bool> seen(0x110000, false);
+  for_each_code_point(text, origin,
+                      [&](int32_t value, size_t) { seen[static_cast<size_t>(value)] = true; });
+  std::vector<int32_t> code_points;
+  for (size_t value = 0; value < seen.size(); ++value) {
+    if (seen[value]) code_points.push_back(static_cast<int32_t>(value));
+  }
+  return std::make_unique<CharTokenizer>(std::move(code_points));
+}
+
+std::unique_ptr<Tokenizer> load_char_tokenizer(const std::string& description) {
+  std::vector<int32_t> code_points;
+  for_each_code_point(description, "the stored char vocabulary",
+                      [&](int32_t value, size_t) { code_points.push_back(value); });
+  const bool ordered =
+      std::is_sorted(code_points.begin(), code_points.end()) &&
+      std::adjacent_find(code_points.begin(), code_points.end()) == code_points.end();
+  check<DataError>(ordered && !code_points.empty(),
+                   "the stored char vocabulary is not an ascending list of characters");
+  return std::make_unique<CharTokenizer>(std::move(code_points));
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Text files to token files, once per text and options.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+#include "core/file/hdf5_file.h"
+#include "data/token_file.h"
+#include "data/utf8.h"
+
+namespace tapemeasure {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class FileWriter : public StateVisitor {
+ public:
+  explicit FileWriter(Hdf5Writer& file) : file_(file) {}
+  bool loading() const override { return false; }
+  void tensor(const std::string& name, const Tensor& value) override { file_.tensor(name, value); }
+  void integer(const std::string& name, int64_t& value) override { file_.integer(name, value); }
+  void real(const std::string& name, double& value) override { file_.real(name, value); }
+  void text(const std::string& name, std::string& value) override { file_.text(name, value); }
+
+ private:
+  Hdf5Writer& file_;
+};
+
+struct Source {
+  std::string text, origin;
+  std::vector<TextFingerprint> fingerprints;
+};
+
+TextFingerprint fingerprint_of(const std::string& path, std::string_view text) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return {path, static_cast<int64_t>(text.size()),
+          status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec,
+          sha256(std::as_bytes(std::span(text)))};
+}
+
+Source read_source(const std::vector<std::string>& paths) {
+  check<DataError>(!paths.empty(), "no text given");
+  Source source;
+  for (const std::string& path : paths) {
+    std::string text = read_file(path);
+    source.fingerprints.push_back(fingerprint_of(path, text));
+    if (source.text.empty()) {
+      source.text = std::move(text);
+    } else {
+      source.text += text;
+    }
+  }
+  source.origin = fmt::format("{}", fmt::join(paths, " + "));
+  check<DataError>(!source.text.empty(), "{}: the text is empty", source.origin);
+  return source;
+}
+
+/// Ends of the three parts, at code-point borders.
+std::array<size_t, 3> cut(const std::string& text, const std::vector<double>& split) {
+  double total = 0, reached = 0;
+  for (const double share : split) total += share;
+  std::array<size_t, 3> ends{};
+  for (size_t part = 0; part < 3; ++part) {
+    reached += split[part];
+    const auto offset = static_cast<size_t>(static_cast<double>(text.size()) * (reached / total));
+    ends[part] = part == 2 || reached == total ? text.size() : code_point_border(text, offset);
+  }
+  return ends;
+}
+
+std::vector<std::string> notices_of(const Source& source) {
+  std::vector<std::string> notices;
+  const std::string& text = source.text;
+  for (size_t at = text.find("\xEF\xBB\xBF"); at != std::string::npos;
+       at = text.find("\xEF\xBB\xBF", at + 3)) {
+    notices.push_back(fmt::format("{}: a byte-order mark at {} is kept as text", source.origin,
+                                  place_in_text(text, at)));
+    if (notices.size() == 3) break;
+  }
+  size_t pairs = 0, lone = 0;
+  for (size_t at = text.find('\r'); at != std::string::npos; at = text.find('\r', at + 1)) {
+    ++(at + 1 < text.size() && text[at + 1] == '\n' ? pairs : lone);
+  }
+  if (pairs + lone > 0) {
+    notices.push_back(fmt::format("{}: {} CRLF and {} lone CR line ends are kept as text",
+                                  source.origin, pairs, lone));
+  }
+  const auto zeros = std::count(text.begin(), text.end(), '\0');
+  if (zeros > 0) {
+    notices.push_back(fmt::format("{}: {} NUL bytes, the first at {}, are kept as text",
+                                  source.origin, zeros, place_in_text(text, text.find('\0'))));
+  }
+  return notices;
+}
+
+template <class T>
+void write_tokens(Hdf5Writer& file, const std::string& name, ElementType type,
+                  const std::vector<int32_t>& ids) {
+  const std::vector<T> narrow(ids.begin(), ids.end());
+  const auto count = static_cast<int64_t>(narrow.size());
+  file.array(name, type, std::span(&count, 1), narrow.data());
+}
+
+void write_part(Hdf5Writer& file, const Tokenizer& tokenizer, const std::string& name,
+                std::string_view text, const std::vector<int32_t>& ids) {
+  const int64_t vocabulary = tokenizer.vocabulary();
+  if (vocabulary <= 1 << 8) {
+    write_tokens<uint8_t>(file, name + "/tokens", ElementType::kU8, ids);
+  } else if (vocabulary <= 1 << 16) {
+    write_tokens<uint16_t>(file, name + "/tokens", ElementType::kU16, ids);
+  } else {
+    write_tokens<uint32_t>(file, name + "/tokens", ElementType::kU32, ids);
+  }
+  file.integer(name + "/bytes", static_cast<int64_t>(text.size()));
+  file.integer(name + "/characters", count_characters(text));
+  file.integer(name + "/words", count_words(text));
+}
+
+PrepareReport write_token_file(const Source& source, const PrepareOptions& options,
+                               const std::string& out) {
+  const std::string_view text = source.text;
+  std::shared_ptr<const Tokenizer> tokenizer =
+      make_tokenizer(options.tokenizer, text, source.origin);
+  PrepareReport report;
+  report.bytes = static_cast<int64_t>(text.size());
+  report.vocabulary = tokenizer->vocabulary();
+  report.notices = notices_of(source);
+  Hdf5Writer file(kTokenFormat);
+  FileWriter visitor(file);
+  visit_tokenizer(visitor, tokenizer);
+  const std::array<size_t, 3> ends = cut(source.text, options.split);
+  for (size_t part = 0, begin = 0; part < 3; begin = ends[part++]) {
+    const std::string_view piece = text.substr(begin, ends[part] - begin);
+    std::vector<int32_t> ids;
+    tokenizer->encode(piece, source.origin, ids);
+    write_part(file, *tokenizer, name_of(static_cast<Split>(part)), piece, ids);
+    report.tokens[part] = static_cast<int64_t>(ids.size());
+  }
+  file.integer("texts/count", static_cast<int64_t>(source.fingerprints.size()));
+  for (size_t i = 0; i < source.fingerprints.size(); ++i) {
+    const std::string place = fmt::format("texts/{}/", i);
+    file.text(place + "path", source.fingerprints[i].path);
+    file.integer(place + "bytes", source.fingerprints[i].bytes);
+    file.text(place + "sha256", source.fingerprints[i].sha256);
+  }
+  file.write(out);
+  return report;
+}
+
+/// Name of the cached file: a hash of everything that decides its contents.
+std::string cache_name(const Source& source, const PrepareOptions& options) {
+  std::string all =
+      fmt::format("{}\n{}\n{}\n", kTokenFormat, options.tokenizer, fmt::join(options.split, "/"));
+  for (const TextFingerprint& text : source.fingerprints) {
+    all += fmt::format("{} {} {}\n", text.sha256, text.bytes, text.path);
+  }
+  return sha256(std::as_bytes(std::span(all))).substr(0, 16) + ".h5";
+}
+
+bool is_prepared(const PrepareOptions& options) {
+  return options.texts.size() == 1 && options.texts[0].ends_with(".h5");
+}
+
+/// Cache failures are about files of ours, but to the user they are about the data.
+template <class F>
+auto as_data_error(const std::string& cache, F work) {
+  try {
+    return work();
+  } catch (const CheckpointError& error) {
+    throw DataError(
+        fmt::format("{}; prepared texts are kept in {}: name another folder with --cache",
+                    error.what(), cache));
+  }
+}
+
+}  // namespace
+
+TextFingerprint fingerprint(const std::string& path) {
+  return fingerprint_of(path, read_file(path));
+}
+
+PrepareReport prepare(const PrepareOptions& options, const std::string& out) {
+  return write_token_file(read_source(options.texts), options, out);
+}
+
+TokenFile cached_token_file(const PrepareOptions& options, const std::string& cache,
+                            std::vector<std::string>& notices) {
+  if (is_prepared(options)) return TokenFile(options.texts[0]);
+  const Source source = read_source(options.texts);
+  const std::string path = cache + "/" + cache_name(source, options);
+  if (fs::exists(path)) {
+    try {
+      TokenFile file(path);
+      notices = notices_of(source);
+      return file;
+    } catch (const DataError& error) {
+      notices.push_back(fmt::format("{}; preparing the text again", error.what()));
+    }
+  }
+  std::error_code error;
+  fs::create_directories(cache, error);
+  check<DataError>(!error,
+                   "{}: cannot make this folder for prepared texts: {}; name another with "
+                   "--cache",
+                   cache, error.message());
+  const PrepareReport report =
+      as_data_error(cache, [&] { return write_token_file(source, options, path); });
+  notices.insert(notices.end(), report.notices.begin(), report.notices.end());
+  return TokenFile(path);
+}
+
+std::string default_cache() {
+  const char* base = std::getenv("XDG_CACHE_HOME");
+  if (base && *base) return std::string(base) + "/tapemeasure";
+  const char* home = std::getenv("HOME");
+  return std::string(home && *home ? home : ".") + "/.cache/tapemeasure";
+}
+
+}  // namespace tapemeasure

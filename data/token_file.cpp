@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "data/token_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/file/hdf5_file.h"
+#include "data/utf8.h"
+
+namespace tapemeasure {
+
+const char* name_of(Split split) {
+  constexpr const char* kNames[] = {"train", "valid", "test"};
+  return kNames[static_cast<int>(split)];
+}
+
+void TokenSpan::copy(int64_t first, int64_t count, int32_t* out) const {
+  bool inside = first >= 0 && first + count <= size_;
+  if (inside) {
+    for (int64_t i = 0; i < count; ++i) out[i] = (*this)[first + i];
+    inside = std::all_of(out, out + count, [&](int32_t id) { return id >= 0 && id < vocabulary_; });
+  }
+  check<DataError>(inside,
+                   "tokens {} to {} hold ids outside the vocabulary of {}: the token file is "
+                   "damaged, delete it and prepare the text again",
+                   first, first + count, vocabulary_);
+}
+
+struct TokenFile::Mapping {
+  explicit Mapping(const std::string& path) {
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (descriptor >= 0 && fstat(descriptor, &status) == 0) {
+      size = static_cast<size_t>(status.st_size);
+      data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    }
+    const int reason = errno;
+    if (descriptor >= 0) close(descriptor);
+    check<DataError>(data != MAP_FAILED, "{}: cannot be mapped: {}", path, std::strerror(reason));
+  }
+  ~Mapping() {
+    if (data != MAP_FAILED) munmap(data, size);
+  }
+  void* data = MAP_FAILED;
+  size_t size = 0;
+  struct Part {
+    TokenSpan tokens;
+    int64_t characters = 0, words = 0, bytes = 0;
+  } parts[3];
+};
+
+namespace {
+
+class TokenizerReader : public StateVisitor {
+ public:
+  explicit TokenizerReader(const Hdf5Reader& file) : file_(file) {}
+  bool loading() const override { return true; }
+  void tensor(const std::string&, const Tensor&) override {}
+  void integer(const std::string& name, int64_t& value) override { value = file_.integer(name); }
+  void real(const std::string& name, double& value) override { value = file_.real(name); }
+  void text(const std::string& name, std::string& value) override { value = file_.text(name); }
+
+ private:
+  const Hdf5Reader& file_;
+};
+
+TextFingerprint read_fingerprint(const Hdf5Reader& file, int64_t index) {
+  const std::string place = fmt::format("texts/{}/", index);
+  TextFingerprint text;
+  text.path = file.text(place + "path");
+  text.bytes = file.integer(place + "bytes");
+  text.sha256 = file.text(place + "sha256");
+  return text;
+}
+
+}  // namespace
+
+TokenFile::TokenFile(const std::string& path) : path_(path) {
+  try {
+    const Hdf5Reader file(path);
+    check<DataError>(file.format() == kTokenFormat,
+                     "{}: not a token file of this program: its format is '{}', '{}' is wanted",
+                     path, file.format(), kTokenFormat);
+    TokenizerReader reader(file);
+    visit_tokenizer(reader, tokenizer_);
+    mapping_ = std::make_unique<Mapping>(path);
+    for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
+      const std::string place = std::string(name_of(split)) + "/";
+      const ArrayInfo info = file.info(place + "tokens");
+      const auto width = static_cast<int>(size_of(info.type));
+      const uint64_t offset = info.bytes == 0 ? 0 : file.offset(place + "tokens");
+      check<DataError>(offset + info.bytes <= mapping_->size, "{}: cut short", path);
+      Mapping::Part& part = mapping_->parts[static_cast<int>(split)];
+      part.tokens = TokenSpan(static_cast<const std::byte*>(mapping_->data) + offset, width,
+                              info.shape.at(0), tokenizer_->vocabulary());
+      part.characters = file.integer(place + "characters");
+      part.words = file.integer(place + "words");
+      part.bytes = file.integer(place + "bytes");
+    }
+    for (int64_t i = 0; i < file.integer("texts/count"); ++i) {
+      texts_.push_back(read_fingerprint(file, i));
+    }
+  } catch (const CheckpointError& error) {
+    throw DataError(error.what());
+  }
+}
+
+TokenFile::~TokenFile() = default;
+TokenFile::TokenFile(TokenFile&&) noexcept = default;
+
+TokenSpan TokenFile::tokens(Split split) const {
+  return mapping_->parts[static_cast<int>(split)].tokens;
+}
+int64_t TokenFile::characters(Split split) const {
+  return mapping_->parts[static_cast<int>(split)].characters;
+}
+int64_t TokenFile::words(Split split) const {
+  return mapping_->parts[static_cast<int>(split)].words;
+}
+int64_t TokenFile::bytes(Split split) const {
+  return mapping_->parts[static_cast<int>(split)].bytes;
+}
+
+int64_t count_characters(std::string_view text) {
+  int64_t count = 0;
+  for (size_t offset = 0; offset < text.size(); ++count) {
+    const CodePoint point = read_code_point(text, offset);
+    offset += point.value < 0 ? 1 : static_cast<size_t>(point.bytes);
+  }
+  return count;
+}
+
+int64_t count_words(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool word = !is_space(c);
+    count += word && !inside;
+    inside = word;
+  }
+  return count;
+}
+
+}  // namespace tapemeasure
