@@ -11,8 +11,8 @@
 namespace tapemeasure {
 
 /// Writes `parts` one after the other as the file `path`. On any failure the neighbour file
-/// (".NAME.PID.tmp") is removed, `path` is untouched, and CheckpointError names the path, the reason
-/// and, when the disk is full, needed and free bytes.
+/// (".NAME.PID.tmp") is removed, `path` is untouched, and CheckpointError names the path, the
+/// reason and, when the disk is full, needed and free bytes.
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 void write_atomically(const std::string& path, const std::string& text);
 

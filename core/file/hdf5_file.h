@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // HDF5 files of ours: named arrays and texts, contiguous and uncompressed, readable with h5py and
-// h5dump. A file is built in memory and written by AtomicFile, so HDF5 itself never writes to disk;
-// it begins with a 512-byte user block that holds the length and the XXH3-128 of all that follows,
-// checked before HDF5 looks at a byte. Each dataset carries an attribute "xxh3" as well. No times are
-// stored: equal contents are equal bytes. Only hdf5_file.cpp includes HDF5.
+// h5dump. A file is built in memory and written by write_atomically, so HDF5 itself never writes to
+// disk; it begins with a 512-byte user block that holds the length and the XXH3-128 of all that
+// follows, checked before HDF5 looks at a byte. Each dataset carries an attribute "xxh3" as well.
+// No times are stored: equal contents are equal bytes. Only core/file/hdf5_*.cpp include HDF5,
+// which is not made for several threads: use these classes from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,16 @@
 
 namespace tapemeasure {
 
-enum class ElementType { kU8, kU16, kU32, kI32, kI64, kF32, kF64, kBF16 /* stored as 16-bit words */ };
+enum class ElementType {
+  kU8,
+  kU16,
+  kU32,
+  kI32,
+  kI64,
+  kF32,
+  kF64,
+  kBF16 /* stored as 16-bit words */
+};
 size_t size_of(ElementType type);
 ElementType element_type(DType dtype);
 
@@ -42,8 +52,8 @@ class Hdf5Writer {
   void real(const std::string& name, double value);
   /// UTF-8, or any bytes.
   void text(const std::string& name, const std::string& value);
-  /// Writes the file atomically (see AtomicFile): after this returns it is complete on disk under
-  /// `path`. Throws CheckpointError, leaving whatever was there.
+  /// Writes the file with write_atomically: after this returns it is complete on disk under `path`.
+  /// Throws CheckpointError, leaving whatever was there. May be called again, with more added.
   void write(const std::string& path);
 
  private:
@@ -54,8 +64,8 @@ class Hdf5Writer {
 /// Reads a file of ours, or (`checked` false) any HDF5 file.
 class Hdf5Reader {
  public:
-  /// Throws CheckpointError naming the file and what is wrong: missing, a folder, no permission, not
-  /// HDF5, cut short, damaged, of a newer format. With `checked` the user block must match.
+  /// Throws CheckpointError naming the file and what is wrong: missing, a folder, no permission,
+  /// not HDF5, cut short, damaged, of a newer format. With `checked` the user block must match.
   explicit Hdf5Reader(const std::string& path, bool checked = true);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
@@ -65,12 +75,14 @@ class Hdf5Reader {
   std::string format() const;
   /// Text attributes of the root (golden fixtures: "config", "kind", ...); "" if there is none.
   std::string attribute(const std::string& name) const;
+  /// A number attribute of the root. Throws CheckpointError if there is none.
   double number_attribute(const std::string& name) const;
   bool has(const std::string& name) const;
   ArrayInfo info(const std::string& name) const;
   /// All arrays and texts below `group` ("" for all), in alphabetical order of their paths.
   std::vector<ArrayInfo> list(const std::string& group = "") const;
   /// Reads into memory of the caller, converting numbers to `type`; checks the dataset's checksum.
+  /// Throws CheckpointError on reals that should be integers, and integers that do not fit.
   void read(const std::string& name, ElementType type, void* data) const;
   std::vector<double> reals(const std::string& name) const;
   std::vector<int64_t> integers(const std::string& name) const;
