@@ -12,7 +12,8 @@ namespace tapemeasure {
 
 class Log {
  public:
-  /// Lines go to standard error, and to `file` too unless it is "" (appended).
+  /// Lines go to standard error, and with the time to `file` too unless it is "" (appended, flushed
+  /// after each line). Throws CheckpointError if the file cannot be opened.
   explicit Log(const std::string& file = "");
   ~Log();
 
@@ -25,7 +26,7 @@ class Log {
     line(fmt::format(format, std::forward<Args>(args)...), true);
   }
   /// One line that is redrawn in place on a terminal; elsewhere a plain line at most every
-  /// `seconds`. `last` ends it with a line of its own.
+  /// `seconds`. `last` ends it with a line of its own. Never goes to the file.
   void progress(const std::string& text, bool last = false, double seconds = 5);
 
  private:
