@@ -7,7 +7,8 @@
 //    tensor or adds to it. Inputs and outputs do not overlap unless a comment allows it.
 //  - A "matrix" is any tensor seen as rows x columns: the last axis is the columns, all others
 //    together are the rows.
-//  - Floating tensors of one call share a dtype (f32 or f64), ids and targets are i32. Scalars travel
+//  - Floating tensors of one call share a dtype (f32 or f64), ids and targets are i32. Scalars
+//  travel
 //    as double.
 //  - The result does not depend on thread timing: sums run in an order fixed by the shapes.
 //  - Shapes were checked by the op that calls; kernels assert at most.
@@ -41,7 +42,7 @@ struct Gemm {
   bool transpose_a = false;
   bool transpose_b = false;
   double scale = 1;
-  Tensor bias;  ///< optional, [columns of c]: added to every row
+  Tensor bias = {};  ///< optional, [columns of c]: added to every row
 };
 
 enum class Activation : uint8_t { kRelu, kGelu /* exact, erf */, kGeluTanh, kSilu };
@@ -68,8 +69,9 @@ struct HeadRows {
   int64_t first_column = 0;
 };
 
-/// Sizes of one attention call. Rows have absolute positions: query i sits at first_query + i, key j
-/// at first_key + j; the offset of a pair is r = (first_key + j) - (first_query + i), key - query.
+/// Sizes of one attention call. Rows have absolute positions: query i sits at first_query + i, key
+/// j at first_key + j; the offset of a pair is r = (first_key + j) - (first_query + i), key -
+/// query.
 struct AttentionShape {
   int64_t batch = 0, heads = 0, width = 0, queries = 0, keys = 0;
   int64_t first_query = 0, first_key = 0;
@@ -81,12 +83,12 @@ struct AttentionMask {
   int64_t window = 0;  ///< only |r| < window; 0: no limit
   Tensor key_begin;    ///< optional i32 [B]: only keys j >= key_begin[b]
   Tensor key_end;      ///< optional i32 [B]: only keys j < key_end[b]
-  Tensor documents;    ///< optional i32 [B, S], equal for keys of one document; a query's is that of
-                       ///< the key at its position (REQUIRES: queries are the last rows of the keys)
+  Tensor documents;  ///< optional i32 [B, S], equal for keys of one document; a query's is that of
+                     ///< the key at its position (REQUIRES: queries are the last rows of the keys)
 };
 
-/// A map from offsets to rows: row(r) = rows[r - first_offset], i32, defined for every offset of the
-/// call. Non-decreasing or non-increasing runs (identity, clipped) are what backends make fast.
+/// A map from offsets to rows: row(r) = rows[r - first_offset], i32, defined for every offset of
+/// the call. Non-decreasing or non-increasing runs (identity, clipped) are what backends make fast.
 struct OffsetMap {
   Tensor rows;
   int64_t first_offset = 0;
@@ -108,8 +110,8 @@ struct OffsetTable {
 };
 
 /// The position terms of one attention (docs/design.md, "the attention"); all optional:
-///   logit[i,j] = scale * ((q_i + u_h).k_j + (q_i + v_h).Tq_h[a(r)] + k_j.Tk_h[c(r)]) + bias_h[b(r)]
-///   out[i]     = sum_j dropout(softmax_j(logit[i,:])) (value_j + Tv_h[e(r)])
+///   logit[i,j] = scale * ((q_i + u_h).k_j + (q_i + v_h).Tq_h[a(r)] + k_j.Tk_h[c(r)]) +
+///   bias_h[b(r)] out[i]     = sum_j dropout(softmax_j(logit[i,:])) (value_j + Tv_h[e(r)])
 template <class T>
 struct AttentionTermsOf {
   double scale = 1;
@@ -194,8 +196,8 @@ class Backend {
   virtual void gated(Activation kind, const Tensor& gate, const Tensor& up, const Into& y) = 0;
   virtual void gated_grad(Activation kind, const Tensor& gate, const Tensor& up, const Tensor& dy,
                           const Into& dgate, const Into& dup) = 0;
-  /// y = dropout(x) [+ residual]. x is [sequences, ...]; `residual` may be undefined, or y's tensor.
-  /// An inactive dropout keeps all. Its own gradient: call it on dy with the same Dropout.
+  /// y = dropout(x) [+ residual]. x is [sequences, ...]; `residual` may be undefined, or y's
+  /// tensor. An inactive dropout keeps all. Its own gradient: call it on dy with the same Dropout.
   virtual void dropout(const Dropout& how, const Tensor& x, const Tensor& residual,
                        const Into& y) = 0;
 
@@ -221,9 +223,10 @@ class Backend {
   /// dtable[first_row + t] = factor * sum over b of dy[b,t]; other rows are 0 under kSet.
   virtual void add_rows_grad(const Tensor& dy_BTD, int64_t first_row, double factor,
                              const Into& dtable) = 0;
-  /// Rotary positions (Su et al. 2021) on whole head vectors [N rows, heads, d]: channels pair up as
-  /// (2f, 2f+1) if `interleaved`, else (f, f + n/2) of the first n = 2 * columns(cosine) channels;
-  /// the rest is copied. Row n uses table row first_row + n % rows. `inverse` rotates back.
+  /// Rotary positions (Su et al. 2021) on whole head vectors [N rows, heads, d]: channels pair up
+  /// as (2f, 2f+1) if `interleaved`, else (f, f + n/2) of the first n = 2 * columns(cosine)
+  /// channels; the rest is copied. Row n uses table row first_row + n % rows. `inverse` rotates
+  /// back.
   struct Rotation {
     Tensor cosine, sine;  ///< [positions, n/2]
     int64_t first_row = 0, rows = 0, heads = 0, width = 0;
@@ -256,8 +259,7 @@ class Backend {
   /// Matrices (two axes or more, seen as a matrix) keep `rows` [N] and `columns` [M]; vectors keep
   /// `rows` alone, of their own shape. `first_moment` is undefined when beta1 < 0.
   virtual void adafactor(const AdafactorStep& step, const Tensor& gradient, const Tensor& parameter,
-                         const Tensor& rows, const Tensor& columns,
-                         const Tensor& first_moment) = 0;
+                         const Tensor& rows, const Tensor& columns, const Tensor& first_moment) = 0;
 
  protected:
   Backend();

@@ -11,7 +11,8 @@
 
 namespace tapemeasure {
 
-/// What a shell sees: 0 done, then one number per kind of failure. A signal exits with 128 + signal.
+/// What a shell sees: 0 done, then one number per kind of failure. A signal exits with 128 +
+/// signal.
 enum class ExitCode : int {
   kDone = 0,
   kInternal = 1,    // a fault of ours

@@ -35,16 +35,16 @@ Variable embedding(Run& run, const Variable& table, const Tensor& ids, double fa
 Variable add_rows(Run& run, const Variable& x_BTD, const Variable& table, int64_t first_row,
                   double factor = 1);
 
-/// Where an attention finds the vectors of its heads: columns [first_column, first_column + H * d) of
-/// a matrix with `rows` rows per sequence.
+/// Where an attention finds the vectors of its heads: columns [first_column, first_column + H * d)
+/// of a matrix with `rows` rows per sequence.
 struct HeadColumns {
   Variable matrix;
   int64_t rows = 0;
   int64_t first_column = 0;
 };
 using AttentionTerms = AttentionTermsOf<Variable>;
-/// The one attention; see AttentionTermsOf for the formula. Returns [B, T, H * d]. q, k and v may be
-/// columns of one Variable.
+/// The one attention; see AttentionTermsOf for the formula. Returns [B, T, H * d]. q, k and v may
+/// be columns of one Variable.
 Variable attention(Run& run, const AttentionShape& shape, const HeadColumns& q,
                    const HeadColumns& k, const HeadColumns& v, const AttentionMask& mask,
                    const AttentionTerms& terms, const Dropout& dropout = {});
@@ -52,16 +52,17 @@ Variable attention(Run& run, const AttentionShape& shape, const HeadColumns& q,
 /// Rows of hidden states against their targets through a vocabulary head, in chunks of rows: the
 /// full [N, V] logits never exist. Gradients are computed along with the losses when wanted.
 struct CrossEntropy {
-  Variable loss;   ///< one element: factor * sum of the losses
-  Tensor losses;   ///< [N] nats; 0 where a target is negative (not scored)
+  Variable loss;  ///< one element: factor * sum of the losses
+  Tensor losses;  ///< [N] nats; 0 where a target is negative (not scored)
 };
 struct CrossEntropyOptions {
-  double factor = 1;            ///< usually 1 / scored targets of the global batch
-  double head_scale = 1;        ///< multiplies the hidden states first
-  double smoothing = 0;         ///< label smoothing
+  double factor = 1;               ///< usually 1 / scored targets of the global batch
+  double head_scale = 1;           ///< multiplies the hidden states first
+  double smoothing = 0;            ///< label smoothing
   int64_t chunk_bytes = 32 << 20;  ///< most bytes of logits at once
 };
-/// hidden [..., D], weight [V, D], bias [V] or undefined, targets i32 with as many elements as rows.
+/// hidden [..., D], weight [V, D], bias [V] or undefined, targets i32 with as many elements as
+/// rows.
 CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& weight,
                            const Variable& bias, const Tensor& targets,
                            const CrossEntropyOptions& options);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/tensor.h"
 
 namespace tapemeasure {
@@ -26,14 +27,18 @@ struct Init {
 /// What a parameter is, for decay groups and for counting parts.
 enum class Role { kLinear, kBias, kNorm, kEmbedding, kPosition };
 
+class ParameterStore;
+
 struct Parameter {
   std::string name;  ///< dotted path: "blocks.3.attention.query.weight"
   Shape shape;
   Init init;
   Role role = Role::kLinear;
-  bool adjacent = false;    ///< lies directly behind its predecessor
-  int64_t offset = 0;       ///< first element in the store's buffers
-  Tensor value, gradient;   ///< views of the store's buffers, once allocated
+  bool adjacent = false;  ///< lies directly behind its predecessor
+  ParameterStore* store = nullptr;
+  int64_t index = 0;          ///< in creation order
+  int64_t offset = 0;         ///< first element in the store's buffers
+  Tensor value, gradient;     ///< views of the store's buffers, once allocated
   bool has_gradient = false;  ///< something was written into `gradient` since clear_gradients()
 };
 
@@ -46,15 +51,19 @@ class ParameterStore {
 
   /// Adds a parameter; the reference stays valid. Throws Error when the name is taken.
   Parameter& add(Parameter parameter);
-  /// Lays out values and gradients and draws the initial values. Call once, after the model is built.
+  /// Lays out values and gradients and draws the initial values. Call once, after the model is
+  /// built.
   void allocate(Backend& backend, DType dtype, uint64_t seed);
 
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   /// nullptr if there is none of that name.
   Parameter* find(const std::string& name);
-  /// The parameters behind `first`, side by side with it, as one tensor stacked along axis 0.
-  Tensor span(const Parameter& first, int count, bool gradients) const;
+  /// `count` parameters that lie side by side, beginning with `first`, stacked along axis 0.
+  Tensor stacked_values(const Parameter& first, int count) const;
+  /// Their gradients, likewise. `Write` says whether all of them were unwritten (set) or not (add;
+  /// those that were unwritten are zero now). All count as written afterwards.
+  Into stacked_gradients(const Parameter& first, int count);
 
   /// Number of elements of all parameters (without padding).
   int64_t count() const;
@@ -67,6 +76,7 @@ class ParameterStore {
   void complete_gradients();
 
  private:
+  Tensor stacked(const Tensor& buffer, const Parameter& first, int count) const;
   std::deque<Parameter> parameters_;
   Tensor values_, gradients_;
 };
@@ -74,7 +84,8 @@ class ParameterStore {
 /// A place in the dotted hierarchy that hands out parameters.
 class Scope {
  public:
-  explicit Scope(ParameterStore& store, std::string path = "") : store_(&store), path_(std::move(path)) {}
+  explicit Scope(ParameterStore& store, std::string path = "")
+      : store_(&store), path_(std::move(path)) {}
   /// The place below: Scope / "blocks" / 3.
   Scope operator/(const std::string& name) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }

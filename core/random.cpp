@@ -31,8 +31,9 @@ double random_normal(uint64_t key, uint64_t index) {
 
 uint64_t random_below(uint64_t key, uint64_t index, uint64_t bound) {
   const auto x = philox(key, index, 0);
+  __extension__ using Wide = unsigned __int128;
   const uint64_t word = (static_cast<uint64_t>(x[0]) << 32) | x[1];
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(word) * bound) >> 64);
+  return static_cast<uint64_t>((static_cast<Wide>(word) * bound) >> 64);
 }
 
 Permutation::Permutation(uint64_t key, uint64_t size) : key_(key), size_(size), half_bits_(1) {

@@ -13,8 +13,10 @@
 namespace tapemeasure {
 
 struct Run {
+  explicit Run(Tape& tape, bool training = false) : tape(tape), training(training) {}
+
   Tape& tape;
-  bool training = false;
+  bool training;
   uint64_t seed = 0;
   int64_t step = 0;
   int64_t first_sequence = 0;  ///< index of this batch's first sequence in the global batch

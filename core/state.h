@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a component must keep over a stop. Its one `visit_state(StateVisitor&)` both saves and loads:
-// the visitor reads or writes each value that it is shown.
+// What a component must keep over a stop. Its one `visit_state(StateVisitor&)` both saves and
+// loads: the visitor reads or writes each value that it is shown.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tape: reverse-mode differentiation of what was executed. A Variable is a tensor and its slot on
-// a tape. Execution order is topological order, so `backward` walks the records from the end and
+// The tape: reverse-mode differentiation of what was executed. A Variable is a tensor and its slot
+// on a tape. Execution order is topological order, so `backward` walks the records from the end and
 // frees each as it goes. Closures hold tensors, never variables; there is no global state.
 #pragma once
 
@@ -89,9 +89,9 @@ class Tape {
   /// The gradient that reached an `input`; zeros if none did.
   Tensor gradient(const Variable& input) const;
 
-  /// Appends an op: `output` was computed from `inputs`. `backward` is called with a Gradients& once
-  /// the output's gradient is complete; nullptr says that the op has none, and backward through it
-  /// throws. Untracked inputs cost nothing. `name` must outlive the tape.
+  /// Appends an op: `output` was computed from `inputs`. `backward` is called with a Gradients&
+  /// once the output's gradient is complete; nullptr says that the op has none, and backward
+  /// through it throws. Untracked inputs cost nothing. `name` must outlive the tape.
   template <class F>
   Variable record(const char* name, Tensor output, std::initializer_list<Variable> inputs,
                   F backward) {
@@ -124,10 +124,9 @@ class Tape {
     Tensor gradient;  // undefined: nothing has arrived yet
     Parameter* parameter = nullptr;
     int parameters = 0;
-    bool keep = false;
   };
   Variable append(Record record, Tensor output, std::span<const Variable> inputs);
-  Into target(int slot, const Shape& shape, Backend& backend);
+  Into target(int slot, const Shape& shape, DType dtype, Backend& backend);
 
   bool recording_;
   std::pmr::unsynchronized_pool_resource closures_;

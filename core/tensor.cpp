@@ -8,20 +8,27 @@ namespace tapemeasure {
 
 size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return 8;
-    case DType::kBF16: return 2;
+    case DType::kF64:
+      return 8;
+    case DType::kBF16:
+      return 2;
     case DType::kF32:
-    case DType::kI32: return 4;
+    case DType::kI32:
+      return 4;
   }
   return 0;
 }
 
 const char* name_of(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "f32";
-    case DType::kF64: return "f64";
-    case DType::kBF16: return "bf16";
-    case DType::kI32: return "i32";
+    case DType::kF32:
+      return "f32";
+    case DType::kF64:
+      return "f64";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kI32:
+      return "i32";
   }
   return "?";
 }
