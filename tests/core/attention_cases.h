@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ struct AttentionCase {
   bool packed = false;  // q, k and v in one matrix, wider than the three
   Write write = Write::kSet;
 };
+
+/// What GoogleTest prints for a case.
+inline void PrintTo(const AttentionCase& given, std::ostream* to) { *to << given.name; }
 
 using Named = std::pair<std::string, std::vector<double>>;
 

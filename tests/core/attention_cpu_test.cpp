@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ostream>
 
 #include "attention_cases.h"
 #include "core/backends/cpu/attention.h"
 #include "core/backends/reference/attention.h"
 
 namespace tapemeasure::test {
-
-void PrintTo(const AttentionCase& given, std::ostream* to) { *to << given.name; }
 
 namespace {
 
