@@ -100,7 +100,7 @@ void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
   const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
   BlockProduct how{0, width, strip.rows, y.stride + 1, a_stride, width, true, true};
   for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.m = std::min(kStrip, round_up(reached.count - c, 16));
+    how.m = std::min(kStrip, reached.count - c);
     const int64_t column = reached.first + c;
     block_gemm(how, y.data + column + shift, a, part + column * width);
   }
@@ -142,7 +142,7 @@ void BackwardWork::query_table_gradients(const Strip& strip) {
   std::fill_n(position_, strip.rows * width, 0.0f);
   BlockProduct how{strip.rows, width, 0, g_.stride + 1, width, width, false, true};
   for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, round_up(reached.count - c, 16));
+    how.k = std::min(kStrip, reached.count - c);
     const int64_t column = reached.first + c;
     block_gemm(how, g_.data + column + shift, table.rows(head, column), position_);
   }
@@ -172,22 +172,24 @@ void BackwardWork::key_table_gradients(const Strip& strip) {
   add_column_sums(g_, strip.rows, blocks.right_begin, strip.columns(), right_sums_ + strip.begin);
   float* part = sums_.key_table(unit_);
   for (int64_t column = blocks.left_end; column < blocks.right_begin; column += kStrip) {
-    const int64_t keys = std::min(kStrip, strip.columns() - column);
-    const int64_t reached = round_up(strip.rows + keys - 1, 16);
-    const int64_t first = table.column(strip.offset + column - (strip.rows - 1));
-    std::fill_n(offsets, kStrip * kOffsetStride, 0.0f);
-    transpose(g_.data + (strip.rows - 1) * g_.stride + column, -g_.stride, strip.rows, keys,
-              offsets, kOffsetStride + 1);
+    const KeyBlock block = key_block(strip, column);
+    for (int64_t j = 0; j < block.keys; ++j) {
+      std::fill_n(offsets + j * kOffsetStride, block.count, 0.0f);
+    }
+    // Hidden pairs are 0 and may fall into a neighbour's unused columns.
+    transpose(g_.data + (strip.rows - 1) * g_.stride + column, -g_.stride, strip.rows, block.keys,
+              offsets - block.skipped, kOffsetStride + 1);
     if (keys_.data) {
-      const BlockProduct how{keys, width, reached, kOffsetStride, width, keys_.stride, false, true};
-      block_gemm(how, offsets, table.rows(head, first),
+      const BlockProduct how{block.keys, width,        block.count, kOffsetStride,
+                             width,      keys_.stride, false,       true};
+      block_gemm(how, offsets, table.rows(head, block.table_column),
                  keys_.data + (strip.begin + column) * keys_.stride);
     }
     if (part) {
-      const BlockProduct how{reached,         width, keys, kOffsetStride,
-                             plan_.k.columns, width, true, true};
+      const BlockProduct how{block.count,     width, block.keys, kOffsetStride,
+                             plan_.k.columns, width, true,       true};
       block_gemm(how, offsets, plan_.k.at(sequence, strip.begin + column, head),
-                 part + first * width);
+                 part + block.table_column * width);
     }
   }
 }

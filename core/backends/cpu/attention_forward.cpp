@@ -40,7 +40,7 @@ void ForwardWork::mix(const Strip& strip) {
   const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
   how = {strip.rows, width, 0, x.stride + 1, width, width, false, true};
   for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, round_up(reached.count - c, 16));
+    how.k = std::min(kStrip, reached.count - c);
     const int64_t column = reached.first + c;
     block_gemm(how, x.data + column + shift, table.rows(head, column), mixed_);
   }
@@ -68,17 +68,15 @@ void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_ex
     logits(strip);
     exponentials(strip, dropped, x, tops, sums);
     mix(strip);
+  } else {
+    std::fill_n(mixed_, strip.rows * s.width, 0.0f);
   }
   float* lse = log_sum_exp.data<float>() + (sequence * s.heads + head) * s.queries + strip.first;
   for (int64_t i = 0; i < strip.rows; ++i) {
     lse[i] = tops[i] + std::log(sums[i]);
-    float* row = y + i * out_stride;
-    if (sums[i] == 0) {
-      std::fill(row, row + s.width, 0.0f);
-    } else {
-      scale_rows(mixed_ + i * s.width, 0, nullptr, dropped.factor / sums[i], 1, s.width, row, 0);
-    }
+    sums[i] = sums[i] == 0 ? 0 : dropped.factor / sums[i];
   }
+  scale_each_row(mixed_, s.width, sums, strip.rows, s.width, y, out_stride);
 }
 
 }  // namespace

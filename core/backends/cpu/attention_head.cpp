@@ -72,12 +72,16 @@ Strip AttentionPlan::strip(int64_t sequence, int64_t index) const {
     strip.begin = least / kStrip * kStrip;
     strip.end = std::min(shape.keys, round_up(most, kStrip));
   }
-  for (int64_t i = 0; i < strip.rows; ++i) {
-    const int64_t shift = strip.low[i] == strip.high[i] ? 0 : strip.begin;
-    strip.low[i] -= shift;
-    strip.high[i] -= shift;
-  }
   strip.offset = shape.first_key + strip.begin - shape.first_query - strip.first;
+  strip.first_offset = strip.offset + kStrip + strip.columns();
+  strip.last_offset = strip.offset - kStrip;
+  for (int64_t i = 0; i < strip.rows; ++i) {
+    if (strip.low[i] == strip.high[i]) continue;
+    strip.low[i] -= strip.begin;
+    strip.high[i] -= strip.begin;
+    strip.first_offset = std::min(strip.first_offset, strip.offset + strip.low[i] - i);
+    strip.last_offset = std::max(strip.last_offset, strip.offset + strip.high[i] - 1 - i);
+  }
   return strip;
 }
 
@@ -98,14 +102,8 @@ StripDropout AttentionPlan::dropout(const Strip& strip, int64_t sequence, int64_
 }
 
 ColumnRange AttentionPlan::columns(const Strip& strip, const OffsetColumns& table) const {
-  int64_t first = table.last() + 1, last = table.first() - 1;
-  for (int64_t i = 0; i < strip.rows; ++i) {
-    if (strip.low[i] == strip.high[i]) continue;
-    first = std::min(first, strip.offset + strip.low[i] - i);
-    last = std::max(last, strip.offset + strip.high[i] - 1 - i);
-  }
-  first = std::max(first, table.first());
-  last = std::min(last, table.last());
+  const int64_t first = std::max(strip.first_offset, table.first());
+  const int64_t last = std::min(strip.last_offset, table.last());
   return {table.column(first), std::max<int64_t>(0, last - first + 1)};
 }
 
@@ -114,7 +112,11 @@ HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
   x = take_matrix(scratch);
   queries = scratch.take(kStrip * width);
   position_queries = plan.query_table ? scratch.take(kStrip * width) : nullptr;
-  offsets = plan.key_table ? scratch.take(kStrip * kOffsetStride) : nullptr;
+  if (plan.key_table) {
+    // Room before for what a block skips.
+    offsets = scratch.take(kStrip * (kOffsetStride + 1));
+    if (offsets) offsets += kStrip;
+  }
   words = plan.call.dropout.active()
               ? reinterpret_cast<uint32_t*>(scratch.take(plan.longest + 2 * kStrip))
               : nullptr;
@@ -227,22 +229,29 @@ void HeadWork::key_blocks(const Strip& strip, RowTerms& terms) const {
   if (table.ends_after()) terms.right = right_ + strip.begin;
 }
 
+KeyBlock HeadWork::key_block(const Strip& strip, int64_t column) const {
+  KeyBlock block;
+  block.keys = std::min(kStrip, strip.columns() - column);
+  const int64_t least = strip.offset + column - (strip.rows - 1);
+  const int64_t first = std::max(least, strip.first_offset);
+  const int64_t last = std::min(strip.offset + column + block.keys - 1, strip.last_offset);
+  block.skipped = first - least;
+  block.count = std::max<int64_t>(0, last - first + 1);
+  block.table_column = plan_.key_table.column(first);
+  return block;
+}
+
 void HeadWork::key_table_products(const Strip& strip, RowTerms& terms) {
   const OffsetColumns& table = plan_.key_table;
   key_blocks(strip, terms);
   for (int64_t column = terms.left_end; column < terms.right_begin; column += kStrip) {
-    const int64_t keys = std::min(kStrip, strip.columns() - column);
-    const int64_t least = strip.offset + column - (strip.rows - 1);
-    const BlockProduct how{keys,
-                           round_up(strip.rows + keys - 1, 16),
-                           plan_.shape.width,
-                           plan_.k.columns,
-                           table.stride(),
-                           kOffsetStride};
+    const KeyBlock block = key_block(strip, column);
+    const BlockProduct how{block.keys,        round_up(block.count, 16),
+                           plan_.shape.width, plan_.k.columns,
+                           table.stride(),    kOffsetStride};
     block_gemm(how, plan_.k.at(sequence, strip.begin + column, head),
-               table.transposed(head, table.column(least)), offsets);
-    // Key j of the block finds the last row at column j, the row before it one further.
-    transpose(offsets, kOffsetStride + 1, keys, strip.rows,
+               table.transposed(head, block.table_column), offsets);
+    transpose(offsets - block.skipped, kOffsetStride + 1, block.keys, strip.rows,
               x.data + (strip.rows - 1) * x.stride + column, -x.stride, Write::kAdd);
   }
 }

@@ -17,6 +17,14 @@ struct ColumnRange {
   int64_t first = 0, count = 0;
 };
 
+/// A block of a strip's keys, seen by the offsets that its visible pairs have. Key j finds row i at
+/// column j + (rows - 1 - i) - skipped of [keys, count], so that rows lie along diagonals.
+struct KeyBlock {
+  int64_t keys = 0, count = 0;
+  int64_t table_column = 0;  ///< of column 0
+  int64_t skipped = 0;       ///< offsets that only hidden pairs have
+};
+
 /// A call with its tables laid out by offset. Read by all threads once it is filled.
 class AttentionPlan {
  public:
@@ -76,6 +84,7 @@ class HeadWork {
                       int64_t a_stride, const StripMatrix& y, RowTerms& terms);
   /// Which blocks of the strip's columns meet the middle of the key table: [left_end, right_begin).
   void key_blocks(const Strip& strip, RowTerms& terms) const;
+  KeyBlock key_block(const Strip& strip, int64_t column) const;
   StripMatrix take_matrix(Scratch& scratch) const;
   /// Transposes a head's vectors into [width, transposed_stride()]; null for few queries.
   void transpose_rows(const HeadView<float>& rows, float* to) const;
@@ -88,9 +97,9 @@ class HeadWork {
   static constexpr int64_t kOffsetStride = 2 * kStrip;
 
   StripMatrix x;
-  float* queries;           ///< [rows, width], scale * (q + u)
-  float* position_queries;  ///< [rows, width], scale * (q + v)
-  float* offsets;           ///< [kStrip, kOffsetStride]
+  float* queries;            ///< [rows, width], scale * (q + u)
+  float* position_queries;   ///< [rows, width], scale * (q + v)
+  float* offsets = nullptr;  ///< [kStrip, kOffsetStride], of a KeyBlock
   uint32_t* words;
   int64_t sequence = 0, head = 0;
 

@@ -19,9 +19,10 @@ constexpr int64_t kRoomBefore = kStrip, kRoomAfter = kStrip + 16;
 /// Which pairs a strip has. Row i is query first + i, column x is key begin + x.
 struct Strip {
   int64_t first = 0, rows = 0;
-  int64_t begin = 0, end = 0;  ///< whole blocks of keys that hold all visible ones
-  int64_t offset = 0;          ///< key - query position at row 0, column 0
-  int64_t low[kStrip] = {};    ///< visible columns of row i: [low[i], high[i])
+  int64_t begin = 0, end = 0;                  ///< whole blocks of keys that hold all visible ones
+  int64_t first_offset = 0, last_offset = -1;  ///< of visible pairs
+  int64_t offset = 0;                          ///< key - query position at row 0, column 0
+  int64_t low[kStrip] = {};                    ///< visible columns of row i: [low[i], high[i])
   int64_t high[kStrip] = {};
   int64_t columns() const { return end - begin; }
 };

@@ -87,6 +87,14 @@ void ScaleRows(const float* HWY_RESTRICT x, int64_t x_stride, const float* HWY_R
   }
 }
 
+void ScaleEachRow(const float* HWY_RESTRICT x, int64_t x_stride, const float* factors, int64_t rows,
+                  int64_t width, float* HWY_RESTRICT y, int64_t y_stride) {
+  for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
+    const float factor = factors[r];
+    for (int64_t c = 0; c < width; ++c) y[c] = factor * x[c];
+  }
+}
+
 /// x . z, by lanes and then their sum.
 HWY_INLINE float Dot(const float* HWY_RESTRICT x, const float* HWY_RESTRICT z, int64_t width) {
   const hn::ScalableTag<float> d;
@@ -130,6 +138,7 @@ HWY_AFTER_NAMESPACE();
 namespace tapemeasure::cpu {
 HWY_EXPORT(Transpose);
 HWY_EXPORT(ScaleRows);
+HWY_EXPORT(ScaleEachRow);
 HWY_EXPORT(DotPairs);
 HWY_EXPORT(AddOuter);
 HWY_EXPORT(AddWeightedRows);
@@ -141,6 +150,10 @@ void transpose(const float* x, int64_t x_stride, int64_t rows, int64_t columns, 
 void scale_rows(const float* x, int64_t x_stride, const float* shift, float factor, int64_t rows,
                 int64_t width, float* y, int64_t y_stride, Write write) {
   HWY_DYNAMIC_DISPATCH(ScaleRows)(x, x_stride, shift, factor, rows, width, y, y_stride, write);
+}
+void scale_each_row(const float* x, int64_t x_stride, const float* factors, int64_t rows,
+                    int64_t width, float* y, int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(ScaleEachRow)(x, x_stride, factors, rows, width, y, y_stride);
 }
 void dot_rows(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows,
               int64_t width, float* y) {

@@ -15,6 +15,9 @@ void transpose(const float* x, int64_t x_stride, int64_t rows, int64_t columns, 
 /// y[r, :] = factor * (x[r, :] + shift), or, without a shift, += factor * x[r, :].
 void scale_rows(const float* x, int64_t x_stride, const float* shift, float factor, int64_t rows,
                 int64_t width, float* y, int64_t y_stride, Write write = Write::kSet);
+/// y[r, :] = factors[r] * x[r, :]
+void scale_each_row(const float* x, int64_t x_stride, const float* factors, int64_t rows,
+                    int64_t width, float* y, int64_t y_stride);
 /// y[r] = x[r, :] . z[r, :]; with z_stride 0 all with the same z.
 void dot_rows(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows,
               int64_t width, float* y);
