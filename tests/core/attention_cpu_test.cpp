@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The CPU's fused attention against the reference, and what must hold to the bit.
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -276,6 +277,21 @@ TEST(AttentionCpu, BitsDependOnNothing) {
     const Threads threads(1 + run % 3);
     EXPECT_EQ(run_cpu(*memory, kEverything), expected) << 1 + run % 3 << " threads";
   }
+}
+
+/// Every instruction set that was compiled and that this machine has.
+TEST(AttentionCpu, InstructionSetsAgree) {
+  const auto memory = make_backend("reference");
+  const auto expected = run_reference(*memory, kEverything);
+  const int64_t supported = hwy::SupportedTargets();
+  for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    hwy::SetSupportedTargetsForTest(target);
+    const auto actual = run_cpu(*memory, kEverything);
+    SCOPED_TRACE(hwy::TargetName(target));
+    for (size_t n = 0; n < expected.size(); ++n) expect_close(actual[n], expected[n]);
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(AttentionCpu, OneLongSequenceHasTheSameBitsForAllThreads) {
