@@ -276,8 +276,6 @@ class Backend {
   std::unique_ptr<Pool> pool_;
 };
 
-/// Instruction set, threads and library versions, as one line for logs and --version.
-std::string describe_machine();
 /// Cores that this process may use: its affinity, limited by the cgroup's quota.
 int default_threads();
 

@@ -26,5 +26,7 @@ std::string describe_machine() {
                      cpu::default_threads(), cpu::Products::version());
 }
 
+int default_threads() { return cpu::default_threads(); }
+
 }  // namespace tapemeasure
 #endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// What the forward and the backward of the fused attention share: the plan of a call, and one
+// thread's work on one head of one sequence, which computes the logits of a strip.
+#pragma once
+
+#include <cstdint>
+
+#include "core/backend.h"
+#include "core/backends/attention_views.h"
+#include "core/backends/cpu/attention_offsets.h"
+#include "core/backends/cpu/attention_rows.h"
+
+namespace tapemeasure::cpu {
+
+/// Products of a strip along its diagonals: the columns of a table that visible pairs reach.
+struct ColumnRange {
+  int64_t first = 0, count = 0;
+};
+
+/// A block of a strip's keys, seen by the offsets that its visible pairs have. Key j finds row i at
+/// column j + (rows - 1 - i) - skipped of [keys, count], so that rows lie along diagonals.
+struct KeyBlock {
+  int64_t keys = 0, count = 0;
+  int64_t table_column = 0;  ///< of column 0
+  int64_t skipped = 0;       ///< offsets that only hidden pairs have
+};
+
+/// A call with its tables laid out by offset. Read by all threads once it is filled.
+class AttentionPlan {
+ public:
+  AttentionPlan(Backend& memory, const AttentionCall& call);
+  /// Lays out the tables of one head; every head must be filled before work begins.
+  void fill(int64_t head) const;
+
+  Strip strip(int64_t sequence, int64_t index) const;
+  StripDropout dropout(const Strip& strip, int64_t sequence, int64_t head, uint32_t* words) const;
+  /// The columns of `table` that the strip reaches.
+  ColumnRange columns(const Strip& strip, const OffsetColumns& table) const;
+  bool has_tables() const { return query_table || key_table || value_table; }
+
+  const AttentionCall& call;
+  const AttentionShape& shape;
+  HeadView<float> q, k, v;
+  OffsetRange range;
+  OffsetColumns query_table, value_table;
+  OffsetColumns key_table;  ///< times the scale
+  Tensor bias;              ///< [heads, offsets of `range`]
+  int64_t strips = 0;
+  int64_t longest = 0;  ///< most columns of a strip
+};
+
+/// Scratch of one thread, handed out in order. Without memory it only counts.
+class Scratch {
+ public:
+  explicit Scratch(float* data) : data_(data) {}
+  float* take(int64_t count) {
+    float* block = data_ ? data_ + used_ : nullptr;
+    used_ += round_up(count, 16);
+    return block;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  float* data_;
+  int64_t used_ = 0;
+};
+
+class HeadWork {
+ public:
+  HeadWork(const AttentionPlan& plan, Scratch& scratch);
+  /// Starts on another head: transposes its keys.
+  void begin(int64_t sequence, int64_t head);
+  /// Fills `x` with all logits of the strip, except for hidden pairs; sets `queries` and
+  /// `position_queries`.
+  void logits(const Strip& strip);
+
+  /// y = a times all head vectors of `rows` that the strip covers, transposed in `transposed` (or
+  /// null: then a is short, and single products do).
+  void row_products(const Strip& strip, const float* a, int64_t a_stride,
+                    const HeadView<float>& rows, const float* transposed,
+                    const StripMatrix& y) const;
+  /// Adds a times a table's columns along the diagonals of y; the table's ends go into `terms`.
+  void table_products(const Strip& strip, const OffsetColumns& table, const float* a,
+                      int64_t a_stride, const StripMatrix& y, RowTerms& terms);
+  /// Which blocks of the strip's columns meet the middle of the key table: [left_end, right_begin).
+  void key_blocks(const Strip& strip, RowTerms& terms) const;
+  KeyBlock key_block(const Strip& strip, int64_t column) const;
+  StripMatrix take_matrix(Scratch& scratch) const;
+  /// Transposes a head's vectors into [width, transposed_stride()]; null for few queries.
+  void transpose_rows(const HeadView<float>& rows, float* to) const;
+  int64_t transposed_stride() const { return round_up(plan_.shape.keys, 16) + 16; }
+  bool few_queries() const { return plan_.shape.queries <= kFewQueries; }
+
+  /// Fewer queries than this do not repay a transpose.
+  static constexpr int64_t kFewQueries = 4;
+  /// Row stride of `offsets`, a block of keys by the offsets that it has to a strip.
+  static constexpr int64_t kOffsetStride = 2 * kStrip;
+
+  StripMatrix x;
+  float* queries;            ///< [rows, width], scale * (q + u)
+  float* position_queries;   ///< [rows, width], scale * (q + v)
+  float* offsets = nullptr;  ///< [kStrip, kOffsetStride], of a KeyBlock
+  uint32_t* words;
+  int64_t sequence = 0, head = 0;
+
+ private:
+  void key_table_products(const Strip& strip, RowTerms& terms);
+
+  const AttentionPlan& plan_;
+  float *transposed_keys_, *below_, *above_, *left_, *right_;
+};
+
+}  // namespace tapemeasure::cpu
