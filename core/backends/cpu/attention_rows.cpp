@@ -7,7 +7,6 @@
 
 #include "core/random.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/backends/cpu/attention_rows.cpp"
 #include <hwy/foreach_target.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/backends/cpu/block_loops.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/backends/cpu/block_loops.cpp"
 #include <hwy/foreach_target.h>
