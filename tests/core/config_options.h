@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Small options structs with every kind of field, nested kinds included, for the config tests.
+// Small options structs with every kind of field, nested kinds included, and ways to read
+// them, for the config tests.
 #pragma once
 
-#include "core/config/fields.h"
+#include <gtest/gtest.h>
+
+#include "core/config/config.h"
+#include "core/error.h"
 
 namespace tapemeasure::testing {
 
@@ -122,5 +126,29 @@ struct TestOptions {
     f.integer("seed", seed, {INT64_MIN, INT64_MAX}, "of all that is random");
   }
 };
+
+inline TestOptions read(const std::string& text, const std::vector<std::string>& sets = {}) {
+  Config config = Config::parse(text, "t.yaml");
+  for (const std::string& set : sets) config.set(set);
+  TestOptions options;
+  config.into(options);
+  return options;
+}
+
+// The message that reading gives, or "" when all is well.
+inline std::string message(const std::string& text, const std::vector<std::string>& sets = {}) {
+  try {
+    read(text, sets);
+    return "";
+  } catch (const ConfigError& e) {
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+    return e.what();
+  }
+}
+
+template <class Options>
+const Options& options_of(const Chosen<KindOptions>& chosen) {
+  return dynamic_cast<const Options&>(*chosen.options);
+}
 
 }  // namespace tapemeasure::testing
