@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/backend.h"
+#include "core/backends/check/check_backend.h"
 #include "core/backends/cpu/cpu_backend.h"
 #include "core/backends/reference/reference_backend.h"
 #include "core/error.h"
@@ -10,7 +11,9 @@ std::unique_ptr<Backend> make_backend(const std::string& name, int threads) {
   check<ConfigError>(threads >= 0, "threads must not be negative, got {}", threads);
   if (name == "reference") return std::make_unique<ReferenceBackend>();
   if (name == "cpu") return std::make_unique<CpuBackend>(threads);
-  throw ConfigError(fmt::format("unknown backend '{}': it is reference or cpu", name));
+  if (name == "check:cpu") return std::make_unique<CheckBackend>(make_backend("cpu", threads));
+  throw ConfigError(
+      fmt::format("unknown backend '{}': there are reference, cpu and check:cpu", name));
 }
 
 }  // namespace tapemeasure

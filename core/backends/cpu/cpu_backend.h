@@ -11,7 +11,7 @@
 
 namespace tapemeasure {
 
-class CpuBackend final : public Backend {
+class CpuBackend : public Backend {
  public:
   /// `threads` 0: as many as the process may use.
   explicit CpuBackend(int threads = 0);

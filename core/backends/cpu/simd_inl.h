@@ -55,18 +55,17 @@ HWY_INLINE void for_vectors(D d, int64_t count, const Body& body) {
   if (i < count) body(i, Part{static_cast<size_t>(count - i)});
 }
 
-/// Rows are summed in f32 over pieces of this length, the pieces in double.
-inline constexpr int64_t kPiece = 4096;
-
 HWY_INLINE float sum_of(D d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
 
-/// sum over i of term(i, lanes), which is 0 in lanes that take no part.
+/// sum over i of term(i, lanes), which is 0 in lanes that take no part. In f32 over pieces that
+/// give each lane 64 terms, the pieces in double.
 template <class Term>
 HWY_INLINE double sum_terms(D d, int64_t count, const Term& term) {
+  const int64_t piece = 64 * static_cast<int64_t>(hn::Lanes(d));
   double total = 0;
-  for (int64_t first = 0; first < count; first += kPiece) {
+  for (int64_t first = 0; first < count; first += piece) {
     V sum = hn::Zero(d);
-    const int64_t length = HWY_MIN(kPiece, count - first);
+    const int64_t length = HWY_MIN(piece, count - first);
     for_vectors(d, length, [&](int64_t i, auto lanes) HWY_ATTR {
       sum = hn::Add(sum, term(first + i, lanes));
     });
