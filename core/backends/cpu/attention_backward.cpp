@@ -85,11 +85,12 @@ void BackwardWork::end_sequence() {
 void BackwardWork::add_to_keys(const Strip& strip, const StripMatrix& y, const float* a,
                                int64_t a_stride, const GradientSums::Rows& to) const {
   if (!to.data) return;
-  BlockProduct how{0, plan_.shape.width, strip.rows, y.stride, a_stride, to.stride, true, true};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.m = std::min(kStrip, strip.columns() - column);
-    block_gemm(how, y.data + column, a, to.data + (strip.begin + column) * to.stride);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.columns, plan_.shape.width, tile.rows, y.stride,
+                           a_stride,     to.stride,         true,      true};
+    block_gemm(how, y.data + tile.row * y.stride + tile.column, a + tile.row * a_stride,
+               to.data + (strip.begin + tile.column) * to.stride);
+  });
 }
 
 void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
@@ -113,12 +114,12 @@ void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
 
 void BackwardWork::query_gradients(const Strip& strip) {
   const int64_t width = plan_.shape.width;
-  BlockProduct how{strip.rows, width, 0, g_.stride, plan_.k.columns, width};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.k = std::min(kStrip, strip.columns() - column);
-    how.add = column > 0;
-    block_gemm(how, g_.data + column, plan_.k.at(sequence, strip.begin + column, head), content_);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows,       width, tile.columns, g_.stride,
+                           plan_.k.columns, width, false,        tile.column > 0};
+    block_gemm(how, g_.data + tile.row * g_.stride + tile.column,
+               plan_.k.at(sequence, strip.begin + tile.column, head), content_ + tile.row * width);
+  });
   if (float* part = sums_.content_bias(unit_)) {
     add_weighted_rows(nullptr, content_, width, strip.rows, width, part);
   }

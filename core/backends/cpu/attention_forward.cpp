@@ -28,17 +28,17 @@ class ForwardWork : public HeadWork {
 
 void ForwardWork::mix(const Strip& strip) {
   const int64_t width = plan_.shape.width;
-  BlockProduct how{strip.rows, width, 0, x.stride, plan_.v.columns, width};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.k = std::min(kStrip, strip.columns() - column);
-    how.add = column > 0;
-    block_gemm(how, x.data + column, plan_.v.at(sequence, strip.begin + column, head), mixed_);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows,       width, tile.columns, x.stride,
+                           plan_.v.columns, width, false,        tile.column > 0};
+    block_gemm(how, x.data + tile.row * x.stride + tile.column,
+               plan_.v.at(sequence, strip.begin + tile.column, head), mixed_ + tile.row * width);
+  });
   const OffsetColumns& table = plan_.value_table;
   if (!table) return;
   const ColumnRange reached = plan_.columns(strip, table);
   const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  how = {strip.rows, width, 0, x.stride + 1, width, width, false, true};
+  BlockProduct how{strip.rows, width, 0, x.stride + 1, width, width, false, true};
   for (int64_t c = 0; c < reached.count; c += kStrip) {
     how.k = std::min(kStrip, reached.count - c);
     const int64_t column = reached.first + c;

@@ -175,11 +175,11 @@ void HeadWork::row_products(const Strip& strip, const float* a, int64_t a_stride
     }
     return;
   }
-  BlockProduct how{strip.rows, 0, width, a_stride, transposed_stride(), y.stride};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.n = std::min(kStrip, strip.columns() - column);
-    block_gemm(how, a, transposed + strip.begin + column, y.data + column);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, tile.columns, width, a_stride, transposed_stride(), y.stride};
+    block_gemm(how, a + tile.row * a_stride, transposed + strip.begin + tile.column,
+               y.data + tile.row * y.stride + tile.column);
+  });
 }
 
 void HeadWork::table_products(const Strip& strip, const OffsetColumns& table, const float* a,

@@ -3,6 +3,7 @@
 // thread's work on one head of one sequence, which computes the logits of a strip.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/backend.h"
@@ -16,6 +17,30 @@ namespace tapemeasure::cpu {
 struct ColumnRange {
   int64_t first = 0, count = 0;
 };
+
+/// Rows and columns of a strip that one product covers.
+struct Tile {
+  int64_t row = 0, rows = 0, column = 0, columns = 0;
+};
+
+/// Calls body(tile) for tiles that hold all visible pairs: the first one of any column holds all
+/// rows from its own on, and column 0 all rows. A block on the diagonal goes without its hidden
+/// quarter.
+template <class Body>
+void for_tiles(const Strip& strip, const Body& body) {
+  constexpr int64_t kHalf = kStrip / 2;
+  int64_t seen_by_half = strip.columns();
+  if (strip.rows > kHalf) seen_by_half = *std::max_element(strip.high, strip.high + kHalf);
+  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
+    const int64_t columns = std::min(kStrip, strip.columns() - column);
+    if (columns <= kHalf || seen_by_half > column + kHalf) {
+      body(Tile{0, strip.rows, column, columns});
+      continue;
+    }
+    body(Tile{0, strip.rows, column, kHalf});
+    body(Tile{kHalf, strip.rows - kHalf, column + kHalf, columns - kHalf});
+  }
+}
 
 /// A block of a strip's keys, seen by the offsets that its visible pairs have. Key j finds row i at
 /// column j + (rows - 1 - i) - skipped of [keys, count], so that rows lie along diagonals.
