@@ -98,13 +98,13 @@ void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
                                 float* part) const {
   const int64_t width = plan_.shape.width;
   const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  BlockProduct how{0, width, strip.rows, y.stride + 1, a_stride, width, true, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.m = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, y.data + column + shift, a, part + column * width);
-  }
+  const float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.columns, width, tile.rows, y.stride + 1,
+                           a_stride,     width, true,      true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column, a + tile.row * a_stride,
+               part + (reached.first + tile.column) * width);
+  });
   const auto add = [&](const float* sums, int64_t offset) {
     add_weighted_rows(sums, a, a_stride, strip.rows, width, part + table.column(offset) * width);
   };
@@ -139,14 +139,14 @@ void BackwardWork::query_table_gradients(const Strip& strip) {
   const int64_t width = plan_.shape.width;
   const OffsetColumns& table = plan_.query_table;
   const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
   std::fill_n(position_, strip.rows * width, 0.0f);
-  BlockProduct how{strip.rows, width, 0, g_.stride + 1, width, width, false, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, g_.data + column + shift, table.rows(head, column), position_);
-  }
+  const float* diagonals = g_.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, width, tile.columns, g_.stride + 1,
+                           width,     width, false,        true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
+               table.rows(head, reached.first + tile.column), position_ + tile.row * width);
+  });
   RowTerms ends;
   ends.first_diagonal = table.first() - strip.offset;
   ends.last_diagonal = table.last() - strip.offset;

@@ -37,13 +37,12 @@ void ForwardWork::mix(const Strip& strip) {
   const OffsetColumns& table = plan_.value_table;
   if (!table) return;
   const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  BlockProduct how{strip.rows, width, 0, x.stride + 1, width, width, false, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, x.data + column + shift, table.rows(head, column), mixed_);
-  }
+  const float* diagonals = x.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, width, tile.columns, x.stride + 1, width, width, false, true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
+               table.rows(head, reached.first + tile.column), mixed_ + tile.row * width);
+  });
   if (!table.ends_before() && !table.ends_after()) return;
   RowTerms ends;
   ends.first_diagonal = table.first() - strip.offset;

@@ -104,7 +104,7 @@ StripDropout AttentionPlan::dropout(const Strip& strip, int64_t sequence, int64_
 ColumnRange AttentionPlan::columns(const Strip& strip, const OffsetColumns& table) const {
   const int64_t first = std::max(strip.first_offset, table.first());
   const int64_t last = std::min(strip.last_offset, table.last());
-  return {table.column(first), std::max<int64_t>(0, last - first + 1)};
+  return {table.column(first), std::max<int64_t>(0, last - first + 1), first};
 }
 
 HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
@@ -187,13 +187,15 @@ void HeadWork::table_products(const Strip& strip, const OffsetColumns& table, co
   const int64_t width = plan_.shape.width;
   const ColumnRange reached = plan_.columns(strip, table);
   // One more than the row stride: column c of the product then lies on the diagonal of its offset.
-  BlockProduct how{strip.rows, 0, width, a_stride, table.stride(), y.stride + 1, false, true};
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.n = std::min(kStrip, round_up(reached.count - c, 16));
-    const int64_t column = reached.first + c;
-    block_gemm(how, a, table.transposed(head, column), y.data + column + shift);
-  }
+  const int64_t stride = y.stride + 1;
+  float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{
+        tile.rows, round_up(tile.columns, 16), width, a_stride, table.stride(), stride, false,
+        true};
+    block_gemm(how, a + tile.row * a_stride, table.transposed(head, reached.first + tile.column),
+               diagonals + tile.row * stride + tile.column);
+  });
   terms.first_diagonal = table.first() - strip.offset;
   terms.last_diagonal = table.last() - strip.offset;
   if (table.ends_before()) {

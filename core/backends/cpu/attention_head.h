@@ -13,9 +13,10 @@
 
 namespace tapemeasure::cpu {
 
-/// Products of a strip along its diagonals: the columns of a table that visible pairs reach.
+/// The columns of a table that a strip's visible pairs reach.
 struct ColumnRange {
-  int64_t first = 0, count = 0;
+  int64_t first = 0, count = 0;  ///< columns
+  int64_t first_offset = 0;      ///< of the first column
 };
 
 /// Rows and columns of a strip that one product covers.
@@ -39,6 +40,32 @@ void for_tiles(const Strip& strip, const Body& body) {
     }
     body(Tile{0, strip.rows, column, kHalf});
     body(Tile{kHalf, strip.rows - kHalf, column + kHalf, columns - kHalf});
+  }
+}
+
+/// The same for the columns of a table, counted from the first that is reached. The offsets that
+/// rows see fall from row to row, so the first block of a strip goes without its hidden quarter.
+template <class Body>
+void for_table_tiles(const Strip& strip, const ColumnRange& reached, const Body& body) {
+  const int64_t first_offset = reached.first_offset, count = reached.count;
+  constexpr int64_t kHalf = kStrip / 2;
+  int64_t seen_by_half = first_offset;
+  if (strip.rows > kHalf) {
+    seen_by_half += count;
+    for (int64_t i = 0; i < kHalf; ++i) {
+      if (strip.low[i] < strip.high[i]) {
+        seen_by_half = std::min(seen_by_half, strip.offset + strip.low[i] - i);
+      }
+    }
+  }
+  for (int64_t column = 0; column < count; column += kStrip) {
+    const int64_t columns = std::min(kStrip, count - column);
+    if (columns <= kHalf || seen_by_half < first_offset + column + kHalf) {
+      body(Tile{0, strip.rows, column, columns});
+      continue;
+    }
+    body(Tile{kHalf, strip.rows - kHalf, column, kHalf});
+    body(Tile{0, strip.rows, column + kHalf, columns - kHalf});
   }
 }
 
