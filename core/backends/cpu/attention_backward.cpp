@@ -25,7 +25,8 @@ class BackwardWork : public HeadWork {
   /// to[key] += sum over rows of y[i, key] * a[i, :]
   void add_to_keys(const Strip& strip, const StripMatrix& y, const float* a, int64_t a_stride,
                    const GradientSums::Rows& to) const;
-  /// The gradient of a table's columns: part += y's diagonals, transposed, times a.
+  /// The gradient of a table's columns: part += y's diagonals, transposed, times a. `below` and
+  /// `above` must hold the sums of y's ends.
   void add_to_table(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
                     const float* a, int64_t a_stride, float* part) const;
   void query_gradients(const Strip& strip);
@@ -39,7 +40,6 @@ class BackwardWork : public HeadWork {
   StripMatrix g_;                                    // gradient of the logits
   float *transposed_values_, *content_, *position_;  // [rows, width]: gradients of q, unscaled
   float *left_sums_, *right_sums_;                   // by key: g where the key table has ended
-  float below_[kStrip], above_[kStrip];
 };
 
 BackwardWork::BackwardWork(const AttentionPlan& plan, const GradientSums& sums, Scratch& scratch)
@@ -108,8 +108,8 @@ void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
   const auto add = [&](const float* sums, int64_t offset) {
     add_weighted_rows(sums, a, a_stride, strip.rows, width, part + table.column(offset) * width);
   };
-  if (table.ends_before()) add(below_, table.first());
-  if (table.ends_after()) add(above_, table.last());
+  if (table.ends_before()) add(below, table.first());
+  if (table.ends_after()) add(above, table.last());
 }
 
 void BackwardWork::query_gradients(const Strip& strip) {
@@ -138,24 +138,8 @@ void BackwardWork::query_gradients(const Strip& strip) {
 void BackwardWork::query_table_gradients(const Strip& strip) {
   const int64_t width = plan_.shape.width;
   const OffsetColumns& table = plan_.query_table;
-  const ColumnRange reached = plan_.columns(strip, table);
   std::fill_n(position_, strip.rows * width, 0.0f);
-  const float* diagonals = g_.data + reached.first_offset - strip.offset;
-  for_table_tiles(strip, reached, [&](const Tile& tile) {
-    const BlockProduct how{tile.rows, width, tile.columns, g_.stride + 1,
-                           width,     width, false,        true};
-    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
-               table.rows(head, reached.first + tile.column), position_ + tile.row * width);
-  });
-  RowTerms ends;
-  ends.first_diagonal = table.first() - strip.offset;
-  ends.last_diagonal = table.last() - strip.offset;
-  if (table.ends_before() || table.ends_after()) sum_ends(strip, g_, ends, below_, above_);
-  const auto add = [&](const float* sums, int64_t offset) {
-    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, position_, width);
-  };
-  if (table.ends_before()) add(below_, table.first());
-  if (table.ends_after()) add(above_, table.last());
+  add_table_rows(strip, table, g_, position_);
   if (float* part = sums_.position_bias(unit_)) {
     add_weighted_rows(nullptr, position_, width, strip.rows, width, part);
   }
@@ -212,10 +196,7 @@ void BackwardWork::strip_gradients(const Strip& strip, const float* out, const f
   add_to_keys(strip, x, dout, stride, values_);
   add_to_keys(strip, g_, queries, plan_.shape.width, keys_);
   if (float* part = table ? sums_.value_table(unit_) : nullptr) {
-    RowTerms ends;
-    ends.first_diagonal = table.first() - strip.offset;
-    ends.last_diagonal = table.last() - strip.offset;
-    sum_ends(strip, x, ends, below_, above_);
+    sum_table_ends(strip, table, x);
     add_to_table(strip, table, x, dout, stride, part);
   }
   query_gradients(strip);

@@ -34,26 +34,7 @@ void ForwardWork::mix(const Strip& strip) {
     block_gemm(how, x.data + tile.row * x.stride + tile.column,
                plan_.v.at(sequence, strip.begin + tile.column, head), mixed_ + tile.row * width);
   });
-  const OffsetColumns& table = plan_.value_table;
-  if (!table) return;
-  const ColumnRange reached = plan_.columns(strip, table);
-  const float* diagonals = x.data + reached.first_offset - strip.offset;
-  for_table_tiles(strip, reached, [&](const Tile& tile) {
-    const BlockProduct how{tile.rows, width, tile.columns, x.stride + 1, width, width, false, true};
-    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
-               table.rows(head, reached.first + tile.column), mixed_ + tile.row * width);
-  });
-  if (!table.ends_before() && !table.ends_after()) return;
-  RowTerms ends;
-  ends.first_diagonal = table.first() - strip.offset;
-  ends.last_diagonal = table.last() - strip.offset;
-  float below[kStrip], above[kStrip];
-  sum_ends(strip, x, ends, below, above);
-  const auto add = [&](const float* sums, int64_t offset) {
-    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, mixed_, width);
-  };
-  if (table.ends_before()) add(below, table.first());
-  if (table.ends_after()) add(above, table.last());
+  if (plan_.value_table) add_table_rows(strip, plan_.value_table, x, mixed_);
 }
 
 void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_exp) {

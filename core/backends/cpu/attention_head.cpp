@@ -121,8 +121,8 @@ HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
               ? reinterpret_cast<uint32_t*>(scratch.take(plan.longest + 2 * kStrip))
               : nullptr;
   transposed_keys_ = few_queries() ? nullptr : scratch.take(width * transposed_stride());
-  below_ = scratch.take(kStrip);
-  above_ = scratch.take(kStrip);
+  below = scratch.take(kStrip);
+  above = scratch.take(kStrip);
   left_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
   right_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
 }
@@ -200,14 +200,41 @@ void HeadWork::table_products(const Strip& strip, const OffsetColumns& table, co
   terms.last_diagonal = table.last() - strip.offset;
   if (table.ends_before()) {
     const float* row = table.rows(head, table.column(table.first()));
-    dot_rows(a, a_stride, row, 0, strip.rows, width, below_);
-    terms.below = below_;
+    dot_rows(a, a_stride, row, 0, strip.rows, width, below);
+    terms.below = below;
   }
   if (table.ends_after()) {
     const float* row = table.rows(head, table.column(table.last()));
-    dot_rows(a, a_stride, row, 0, strip.rows, width, above_);
-    terms.above = above_;
+    dot_rows(a, a_stride, row, 0, strip.rows, width, above);
+    terms.above = above;
   }
+}
+
+void HeadWork::sum_table_ends(const Strip& strip, const OffsetColumns& table,
+                              const StripMatrix& y) {
+  if (!table.ends_before() && !table.ends_after()) return;
+  RowTerms ends;
+  ends.first_diagonal = table.first() - strip.offset;
+  ends.last_diagonal = table.last() - strip.offset;
+  sum_ends(strip, y, ends, below, above);
+}
+
+void HeadWork::add_table_rows(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
+                              float* to) {
+  const int64_t width = plan_.shape.width;
+  const ColumnRange reached = plan_.columns(strip, table);
+  const float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, width, tile.columns, y.stride + 1, width, width, false, true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
+               table.rows(head, reached.first + tile.column), to + tile.row * width);
+  });
+  sum_table_ends(strip, table, y);
+  const auto add = [&](const float* sums, int64_t offset) {
+    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, to, width);
+  };
+  if (table.ends_before()) add(below, table.first());
+  if (table.ends_after()) add(above, table.last());
 }
 
 void HeadWork::key_blocks(const Strip& strip, RowTerms& terms) const {

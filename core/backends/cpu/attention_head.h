@@ -134,6 +134,11 @@ class HeadWork {
   /// Adds a times a table's columns along the diagonals of y; the table's ends go into `terms`.
   void table_products(const Strip& strip, const OffsetColumns& table, const float* a,
                       int64_t a_stride, const StripMatrix& y, RowTerms& terms);
+  /// to [rows, width] += y's diagonals times a table's rows; y must be 0 where hidden, and in its
+  /// room. Leaves the sums of y's ends in `below` and `above`.
+  void add_table_rows(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
+                      float* to);
+  void sum_table_ends(const Strip& strip, const OffsetColumns& table, const StripMatrix& y);
   /// Which blocks of the strip's columns meet the middle of the key table: [left_end, right_begin).
   void key_blocks(const Strip& strip, RowTerms& terms) const;
   KeyBlock key_block(const Strip& strip, int64_t column) const;
@@ -152,6 +157,7 @@ class HeadWork {
   float* queries;            ///< [rows, width], scale * (q + u)
   float* position_queries;   ///< [rows, width], scale * (q + v)
   float* offsets = nullptr;  ///< [kStrip, kOffsetStride], of a KeyBlock
+  float *below, *above;      ///< [rows], for the ends of a table
   uint32_t* words;
   int64_t sequence = 0, head = 0;
 
@@ -159,7 +165,7 @@ class HeadWork {
   void key_table_products(const Strip& strip, RowTerms& terms);
 
   const AttentionPlan& plan_;
-  float *transposed_keys_, *below_, *above_, *left_, *right_;
+  float *transposed_keys_, *left_, *right_;
 };
 
 }  // namespace tapemeasure::cpu
