@@ -6,6 +6,7 @@
 #include "core/backends/cpu/attention_sums.h"
 #include "core/backends/cpu/block_gemm.h"
 #include "core/backends/cpu/block_loops.h"
+#include "core/backends/cpu/f32.h"
 
 namespace tapemeasure::cpu {
 
@@ -238,6 +239,7 @@ void BackwardWork::run(const BackwardUnit& unit, const Tensor& out, const Tensor
 void attention_grad(Backend& memory, const AttentionCall& call, const Tensor& out,
                     const Tensor& log_sum_exp, const Tensor& dout,
                     const AttentionGradients& gradients) {
+  f32(dout);
   const AttentionPlan plan(memory, call);
   const GradientSums sums(memory, plan, gradients);
   Scratch count(nullptr);

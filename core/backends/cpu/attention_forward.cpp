@@ -7,6 +7,7 @@
 #include "core/backends/cpu/attention_head.h"
 #include "core/backends/cpu/block_gemm.h"
 #include "core/backends/cpu/block_loops.h"
+#include "core/backends/cpu/f32.h"
 
 namespace tapemeasure::cpu {
 
@@ -63,6 +64,7 @@ void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_ex
 
 void attention(Backend& memory, const AttentionCall& call, const Tensor& out,
                const Tensor& log_sum_exp) {
+  f32(out);  // a check of all: floating tensors of one call share a dtype
   const AttentionPlan plan(memory, call);
   const AttentionShape& s = call.shape;
   Scratch count(nullptr);
