@@ -159,9 +159,7 @@ void BackwardWork::key_table_gradients(const Strip& strip) {
   float* part = sums_.key_table(unit_);
   for (int64_t column = blocks.left_end; column < blocks.right_begin; column += kStrip) {
     const KeyBlock block = key_block(strip, column);
-    for (int64_t j = 0; j < block.keys; ++j) {
-      std::fill_n(offsets + j * kOffsetStride, block.count, 0.0f);
-    }
+    clear_rows(block.keys, block.count, offsets, kOffsetStride);
     // Hidden pairs are 0 and may fall into a neighbour's unused columns.
     transpose(g_.data + (strip.rows - 1) * g_.stride + column, -g_.stride, strip.rows, block.keys,
               offsets - block.skipped, kOffsetStride + 1);
@@ -225,9 +223,7 @@ void BackwardWork::run(const BackwardUnit& unit, const Tensor& out, const Tensor
             log_sum_exp.data<float>() + (b * s.heads + unit.head) * s.queries + strip.first,
             dout.data<float>() + element);
       } else if (dq && sums_.gradients().write_q == Write::kSet) {
-        for (int64_t i = 0; i < strip.rows; ++i) {
-          std::fill_n(dq.at(b, strip.first + i, unit.head), s.width, 0.0f);
-        }
+        clear_rows(strip.rows, s.width, dq.at(b, strip.first, unit.head), dq.columns);
       }
     }
     end_sequence();

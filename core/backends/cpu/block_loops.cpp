@@ -8,7 +8,6 @@
 
 #include "core/backends/cpu/simd_inl.h"
 
-// Plain loops below are left to the compiler, which vectorises them for each target.
 HWY_BEFORE_NAMESPACE();
 namespace tapemeasure::cpu::HWY_NAMESPACE {
 
@@ -72,25 +71,32 @@ void transpose(const float* x, int64_t x_stride, int64_t rows, int64_t columns, 
   transpose_as<false>(x, x_stride, rows, columns, y, y_stride);
 }
 
-void scale_rows(const float* HWY_RESTRICT x, int64_t x_stride, const float* HWY_RESTRICT shift,
-                const float factor, int64_t rows, int64_t width, float* HWY_RESTRICT y,
-                int64_t y_stride, Write write) {
+void scale_rows(const float* x, int64_t x_stride, const float* shift, float factor, int64_t rows,
+                int64_t width, float* y, int64_t y_stride, Write write) {
+  const D d;
+  const V f = hn::Set(d, factor);
   for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
-    if (shift) {
-      for (int64_t c = 0; c < width; ++c) y[c] = factor * (x[c] + shift[c]);
-    } else if (write == Write::kAdd) {
-      for (int64_t c = 0; c < width; ++c) y[c] += factor * x[c];
-    } else {
-      for (int64_t c = 0; c < width; ++c) y[c] = factor * x[c];
-    }
+    for_vectors(d, width, [&](int64_t c, auto lanes) HWY_ATTR {
+      V v = lanes.load(d, x + c);
+      if (shift) v = hn::Add(v, lanes.load(d, shift + c));
+      put(d, lanes, hn::Mul(f, v), y + c, write == Write::kAdd);
+    });
   }
 }
 
-void scale_each_row(const float* HWY_RESTRICT x, int64_t x_stride, const float* factors,
-                    int64_t rows, int64_t width, float* HWY_RESTRICT y, int64_t y_stride) {
-  for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
-    const float factor = factors[r];
-    for (int64_t c = 0; c < width; ++c) y[c] = factor * x[c];
+void scale_each_row(const float* x, int64_t x_stride, const float* factors, int64_t rows,
+                    int64_t width, float* y, int64_t y_stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    scale_rows(x + r * x_stride, 0, nullptr, factors[r], 1, width, y + r * y_stride, 0,
+               Write::kSet);
+  }
+}
+
+void clear_rows(int64_t rows, int64_t width, float* y, int64_t y_stride) {
+  const D d;
+  for (int64_t r = 0; r < rows; ++r, y += y_stride) {
+    for_vectors(d, width,
+                [&](int64_t c, auto lanes) HWY_ATTR { lanes.store(d, hn::Zero(d), y + c); });
   }
 }
 
@@ -109,20 +115,29 @@ void dot_rows(const float* x, int64_t x_stride, const float* z, int64_t z_stride
   for (int64_t r = 0; r < rows; ++r) y[r] = dot(x + r * x_stride, z + r * z_stride, width);
 }
 
-void add_outer(const float* weights, const float* HWY_RESTRICT z, int64_t rows, int64_t width,
-               float* HWY_RESTRICT y, int64_t y_stride) {
+void add_outer(const float* weights, const float* z, int64_t rows, int64_t width, float* y,
+               int64_t y_stride) {
+  const D d;
   for (int64_t r = 0; r < rows; ++r, y += y_stride) {
-    const float weight = weights[r];
-    for (int64_t c = 0; c < width; ++c) y[c] += weight * z[c];
+    const V weight = hn::Set(d, weights[r]);
+    for_vectors(d, width, [&](int64_t c, auto lanes) HWY_ATTR {
+      const V sum = hn::MulAdd(weight, lanes.load(d, z + c), lanes.load(d, y + c));
+      lanes.store(d, sum, y + c);
+    });
   }
 }
 
-void add_weighted_rows(const float* weights, const float* HWY_RESTRICT x, int64_t x_stride,
-                       int64_t rows, int64_t width, float* HWY_RESTRICT y) {
-  for (int64_t r = 0; r < rows; ++r, x += x_stride) {
-    const float weight = weights ? weights[r] : 1.0f;
-    for (int64_t c = 0; c < width; ++c) y[c] += weight * x[c];
-  }
+void add_weighted_rows(const float* weights, const float* x, int64_t x_stride, int64_t rows,
+                       int64_t width, float* y) {
+  const D d;
+  for_vectors(d, width, [&](int64_t c, auto lanes) HWY_ATTR {
+    V sum = lanes.load(d, y + c);
+    for (int64_t r = 0; r < rows; ++r) {
+      const V weight = hn::Set(d, weights ? weights[r] : 1.0f);
+      sum = hn::MulAdd(weight, lanes.load(d, x + r * x_stride + c), sum);
+    }
+    lanes.store(d, sum, y + c);
+  });
 }
 
 }  // namespace tapemeasure::cpu::HWY_NAMESPACE
@@ -133,6 +148,7 @@ namespace tapemeasure::cpu {
 HWY_EXPORT(transpose);
 HWY_EXPORT(scale_rows);
 HWY_EXPORT(scale_each_row);
+HWY_EXPORT(clear_rows);
 HWY_EXPORT(dot_rows);
 HWY_EXPORT(add_outer);
 HWY_EXPORT(add_weighted_rows);
@@ -152,6 +168,9 @@ void scale_each_row(const float* x, int64_t x_stride, const float* factors, int6
 void dot_rows(const float* x, int64_t x_stride, const float* z, int64_t z_stride, int64_t rows,
               int64_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(dot_rows)(x, x_stride, z, z_stride, rows, width, y);
+}
+void clear_rows(int64_t rows, int64_t width, float* y, int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(clear_rows)(rows, width, y, y_stride);
 }
 void add_outer(const float* weights, const float* z, int64_t rows, int64_t width, float* y,
                int64_t y_stride) {
