@@ -1,4 +1,24 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "app/command_line.h"
 
-int main(int argc, char** argv) { return tapemeasure::run_command_line(argc, argv); }
+namespace {
+
+/// Threads that wait for each other by spinning for long stand in each other's way as soon as anything
+/// else runs on the machine: steps then take ten times as long. libgomp takes the limit from the
+/// environment alone, and only when it is loaded, so it is set there and the program begins again.
+void limit_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("GOMP_SPINCOUNT", "10000", 1);
+  execv("/proc/self/exe", argv);  // when that is not possible, go on as we are
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  limit_spinning(argv);
+  return tapemeasure::run_command_line(argc, argv);
+}

@@ -3,7 +3,6 @@
 // for each kind of terms, at a long and at a small shape. Counter `ratio` is the time over that of
 // plain attention at the same shape.
 #include <benchmark/benchmark.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +12,6 @@
 #include <string>
 
 #include "core/backend.h"
-#include "core/backends/cpu/attention.h"
 #include "core/random.h"
 
 namespace tapemeasure {
@@ -21,9 +19,9 @@ namespace {
 
 enum class Kind { kNone, kBias, kLearnedBias, kShaw, kTransformerXl, kDeberta };
 
-Tensor random(Backend& memory, const Shape& shape) {
+Tensor random(Backend& backend, const Shape& shape) {
   static uint64_t drawn = 0;
-  const Tensor tensor = empty(memory, shape, DType::kF32);
+  const Tensor tensor = empty(backend, shape, DType::kF32);
   const uint64_t key = random_key(1, Stream::kInitialisation, 0, drawn++);
   for (int64_t n = 0; n < tensor.count(); ++n) {
     tensor.data<float>()[n] = static_cast<float>(0.5 * random_normal(key, n));
@@ -32,11 +30,11 @@ Tensor random(Backend& memory, const Shape& shape) {
 }
 
 struct Problem {
-  Problem(Backend& memory, Kind kind, const AttentionShape& shape, double dropout);
-  void forward() { cpu::attention(memory, call, out, log_sum_exp); }
-  void backward() { cpu::attention_grad(memory, call, out, log_sum_exp, dout, gradients); }
+  Problem(Backend& backend, Kind kind, const AttentionShape& shape, double dropout);
+  void forward() { backend.attention(call, out, log_sum_exp); }
+  void backward() { backend.attention_grad(call, out, log_sum_exp, dout, gradients); }
 
-  Backend& memory;
+  Backend& backend;
   AttentionCall call;
   AttentionGradients gradients;
   Tensor out, log_sum_exp, dout;
@@ -48,19 +46,19 @@ struct Problem {
 
 OffsetMap Problem::map(const std::function<int64_t(int64_t)>& row) const {
   const int64_t length = call.shape.queries;
-  const Tensor rows = empty(memory, {2 * length - 1}, DType::kI32);
+  const Tensor rows = empty(backend, {2 * length - 1}, DType::kI32);
   for (int64_t r = 1 - length; r < length; ++r) {
     rows.data<int32_t>()[r + length - 1] = static_cast<int32_t>(row(std::max<int64_t>(0, -r)));
   }
   return {rows, 1 - length};
 }
 
-Problem::Problem(Backend& memory, Kind kind, const AttentionShape& shape, double dropout)
-    : memory(memory) {
+Problem::Problem(Backend& backend, Kind kind, const AttentionShape& shape, double dropout)
+    : backend(backend) {
   call.shape = shape;
   call.dropout = {dropout, 1, 0};
   const int64_t columns = shape.heads * shape.width, rows = shape.batch * shape.queries;
-  const Tensor packed = random(memory, {rows, 3 * columns});
+  const Tensor packed = random(backend, {rows, 3 * columns});
   const Tensor dpacked = empty_like(packed);
   call.q = {packed, shape.queries, 0};
   call.k = {packed, shape.queries, columns};
@@ -68,32 +66,32 @@ Problem::Problem(Backend& memory, Kind kind, const AttentionShape& shape, double
   gradients.q = {dpacked, shape.queries, 0};
   gradients.k = {dpacked, shape.queries, columns};
   gradients.v = {dpacked, shape.queries, 2 * columns};
-  out = empty(memory, {rows, columns}, DType::kF32);
-  dout = random(memory, {rows, columns});
-  log_sum_exp = empty(memory, {shape.batch, shape.heads, shape.queries}, DType::kF32);
+  out = empty(backend, {rows, columns}, DType::kF32);
+  dout = random(backend, {rows, columns});
+  log_sum_exp = empty(backend, {shape.batch, shape.heads, shape.queries}, DType::kF32);
   AttentionTermsOf<Tensor>& terms = call.terms;
   terms.scale = 1 / std::sqrt(static_cast<double>(shape.width));
   const auto clipped = [&](int64_t limit) {
     return map([limit](int64_t distance) { return std::min(distance, limit); });
   };
   if (kind == Kind::kBias || kind == Kind::kLearnedBias) {
-    terms.bias = random(memory, {shape.heads, shape.queries});
+    terms.bias = random(backend, {shape.heads, shape.queries});
     terms.bias_map = clipped(shape.queries);
     if (kind == Kind::kLearnedBias) gradients.bias = empty_like(terms.bias);
   } else if (kind == Kind::kShaw) {
-    terms.query_table = {random(memory, {17, shape.width}), TableLayout::kShared, clipped(16)};
-    terms.value_table = {random(memory, {17, shape.width}), TableLayout::kShared, clipped(16)};
+    terms.query_table = {random(backend, {17, shape.width}), TableLayout::kShared, clipped(16)};
+    terms.value_table = {random(backend, {17, shape.width}), TableLayout::kShared, clipped(16)};
     gradients.value_table = empty_like(terms.value_table.table);
   } else if (kind == Kind::kTransformerXl) {
-    terms.content_bias = random(memory, {shape.heads, shape.width});
-    terms.position_bias = random(memory, {shape.heads, shape.width});
-    terms.query_table = {random(memory, {shape.queries, columns}), TableLayout::kProjected,
+    terms.content_bias = random(backend, {shape.heads, shape.width});
+    terms.position_bias = random(backend, {shape.heads, shape.width});
+    terms.query_table = {random(backend, {shape.queries, columns}), TableLayout::kProjected,
                          clipped(shape.queries)};
     gradients.content_bias = empty_like(terms.content_bias);
     gradients.position_bias = empty_like(terms.position_bias);
   } else if (kind == Kind::kDeberta) {
-    terms.query_table = {random(memory, {65, columns}), TableLayout::kProjected, clipped(64)};
-    terms.key_table = {random(memory, {65, columns}), TableLayout::kProjected, clipped(64)};
+    terms.query_table = {random(backend, {65, columns}), TableLayout::kProjected, clipped(64)};
+    terms.key_table = {random(backend, {65, columns}), TableLayout::kProjected, clipped(64)};
     gradients.key_table = empty_like(terms.key_table.table);
   }
   if (terms.query_table.table.defined())
@@ -102,9 +100,8 @@ Problem::Problem(Backend& memory, Kind kind, const AttentionShape& shape, double
 
 void attention_bench(benchmark::State& state, Kind kind, AttentionShape shape, double dropout,
                      bool backward) {
-  const auto memory = make_backend("reference");
-  omp_set_num_threads(2);
-  Problem plain(*memory, Kind::kNone, shape, dropout), problem(*memory, kind, shape, dropout);
+  const auto backend = make_backend("cpu", 2);
+  Problem plain(*backend, Kind::kNone, shape, dropout), problem(*backend, kind, shape, dropout);
   using Clock = std::chrono::steady_clock;
   // Interleaved, and the least of each, so that other work on the machine disturbs both alike.
   const auto least = [&](Problem& of, double so_far) {

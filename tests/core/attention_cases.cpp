@@ -27,7 +27,7 @@ std::vector<double> values(const Tensor& tensor) {
 }
 
 Tensor AttentionProblem::random(const Shape& shape, double deviation) {
-  const Tensor tensor = empty(memory_, shape, dtype_);
+  const Tensor tensor = empty(backend_, shape, dtype_);
   const uint64_t key = random_key(7, Stream::kInitialisation, 0, drawn_++);
   for (int64_t n = 0; n < tensor.count(); ++n) {
     set(tensor, n, static_cast<float>(deviation * random_normal(key, n)));
@@ -37,7 +37,7 @@ Tensor AttentionProblem::random(const Shape& shape, double deviation) {
 
 Tensor AttentionProblem::integers(const std::vector<int32_t>& values, const Shape& shape) const {
   if (values.empty()) return {};
-  const Tensor tensor = empty(memory_, shape, DType::kI32);
+  const Tensor tensor = empty(backend_, shape, DType::kI32);
   std::copy(values.begin(), values.end(), tensor.data<int32_t>());
   return tensor;
 }
@@ -63,8 +63,8 @@ OffsetMap AttentionProblem::map(MapKind kind, int64_t size, int64_t& rows) const
   return {integers(row, {static_cast<int64_t>(row.size())}), first};
 }
 
-AttentionProblem::AttentionProblem(Backend& memory, DType dtype, const AttentionCase& given)
-    : memory_(memory), dtype_(dtype), write_(given.write) {
+AttentionProblem::AttentionProblem(Backend& backend, DType dtype, const AttentionCase& given)
+    : backend_(backend), dtype_(dtype), write_(given.write) {
   call.shape = given.shape;
   const AttentionShape& s = call.shape;
   const int64_t width = s.heads * s.width;
@@ -87,8 +87,8 @@ AttentionProblem::AttentionProblem(Backend& memory, DType dtype, const Attention
   call.dropout = {given.dropout, 0x123456789ABCDEFull, 5};
   add_terms(given);
   dout = random({s.batch * s.queries, width}, 1);
-  out = empty(memory, dout.shape(), dtype);
-  log_sum_exp = empty(memory, {s.batch, s.heads, s.queries}, dtype);
+  out = empty(backend, dout.shape(), dtype);
+  log_sum_exp = empty(backend, {s.batch, s.heads, s.queries}, dtype);
 }
 
 void AttentionProblem::add_terms(const AttentionCase& given) {
@@ -132,21 +132,19 @@ std::vector<std::pair<std::string, Tensor>> AttentionProblem::inputs() const {
   return all;
 }
 
-void AttentionProblem::forward(const Forward& kernel) { kernel(call, out, log_sum_exp); }
-
 double AttentionProblem::loss() const {
   double sum = 0;
   for (int64_t n = 0; n < out.count(); ++n) sum += get(out, n) * get(dout, n);
   return sum;
 }
 
-std::vector<Named> AttentionProblem::run(const Forward& forward, const Backward& backward) {
-  forward(call, out, log_sum_exp);
+std::vector<Named> AttentionProblem::run() {
+  forward();
   AttentionGradients to;
   std::vector<std::pair<std::string, Tensor>> all = {{"out", out}, {"log_sum_exp", log_sum_exp}};
   for (const auto& [name, input] : inputs()) {
     // Not zero: what a kernel has to leave alone, set or add to.
-    const Tensor gradient = empty(memory_, input.shape(), dtype_);
+    const Tensor gradient = empty(backend_, input.shape(), dtype_);
     for (int64_t n = 0; n < gradient.count(); ++n) set(gradient, n, 0.25);
     all.emplace_back("d" + name, gradient);
     if (name == "q") {
@@ -165,7 +163,7 @@ std::vector<Named> AttentionProblem::run(const Forward& forward, const Backward&
     if (name == "bias") to.bias = into;
   }
   to.write_q = to.write_k = to.write_v = write_;
-  backward(call, out, log_sum_exp, dout, to);
+  backend_.attention_grad(call, out, log_sum_exp, dout, to);
   std::vector<Named> results;
   for (const auto& [name, tensor] : all) results.emplace_back(name, values(tensor));
   return results;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Random attention problems for tests: one description, built in either dtype, run by any kernel.
+// Random attention problems for tests: one description, built in either dtype, run by any backend.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -45,15 +44,12 @@ using Named = std::pair<std::string, std::vector<double>>;
 /// A case with its numbers. Inputs are f32 numbers in both dtypes.
 class AttentionProblem {
  public:
-  AttentionProblem(Backend& memory, DType dtype, const AttentionCase& given);
+  AttentionProblem(Backend& backend, DType dtype, const AttentionCase& given);
 
-  using Forward = std::function<void(const AttentionCall&, const Tensor&, const Tensor&)>;
-  using Backward = std::function<void(const AttentionCall&, const Tensor&, const Tensor&,
-                                      const Tensor&, const AttentionGradients&)>;
   /// Fills out and log_sum_exp.
-  void forward(const Forward& kernel);
+  void forward() { backend_.attention(call, out, log_sum_exp); }
   /// Runs both and returns out, log_sum_exp and all gradients by name.
-  std::vector<Named> run(const Forward& forward, const Backward& backward);
+  std::vector<Named> run();
   /// sum of out * dout.
   double loss() const;
   /// The inputs that have gradients, under the names of `run`.
@@ -68,7 +64,7 @@ class AttentionProblem {
   void add_terms(const AttentionCase& given);
   Tensor integers(const std::vector<int32_t>& values, const Shape& shape) const;
 
-  Backend& memory_;
+  Backend& backend_;
   DType dtype_;
   Write write_;
   uint64_t drawn_ = 0;

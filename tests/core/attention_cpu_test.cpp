@@ -2,14 +2,11 @@
 // The CPU's fused attention against the reference, and what must hold to the bit.
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "attention_cases.h"
-#include "core/backends/cpu/attention.h"
-#include "core/backends/reference/attention.h"
 
 namespace tapemeasure::test {
 
@@ -18,24 +15,14 @@ namespace {
 constexpr TableLayout kShared = TableLayout::kShared, kPerHead = TableLayout::kPerHead,
                       kProjected = TableLayout::kProjected;
 
-class Threads {
- public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
-  ~Threads() { omp_set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
-std::vector<Named> run_cpu(Backend& memory, const AttentionCase& given) {
-  AttentionProblem problem(memory, DType::kF32, given);
-  return problem.run([&](auto&&... a) { cpu::attention(memory, a...); },
-                     [&](auto&&... a) { cpu::attention_grad(memory, a...); });
+std::vector<Named> run_cpu(const AttentionCase& given, int threads = 2) {
+  const auto backend = make_backend("cpu", threads);
+  return AttentionProblem(*backend, DType::kF32, given).run();
 }
 
-std::vector<Named> run_reference(Backend& memory, const AttentionCase& given) {
-  AttentionProblem problem(memory, DType::kF64, given);
-  return problem.run(reference::attention, reference::attention_grad);
+std::vector<Named> run_reference(const AttentionCase& given) {
+  const auto backend = make_backend("reference");
+  return AttentionProblem(*backend, DType::kF64, given).run();
 }
 
 void expect_close(const Named& actual, const Named& expected) {
@@ -59,9 +46,8 @@ void expect_close(const Named& actual, const Named& expected) {
 class AttentionParity : public testing::TestWithParam<AttentionCase> {};
 
 TEST_P(AttentionParity, EqualsTheReference) {
-  const auto memory = make_backend("reference");
-  const auto expected = run_reference(*memory, GetParam());
-  const auto actual = run_cpu(*memory, GetParam());
+  const auto expected = run_reference(GetParam());
+  const auto actual = run_cpu(GetParam());
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t n = 0; n < expected.size(); ++n) expect_close(actual[n], expected[n]);
 }
@@ -271,56 +257,50 @@ const AttentionCase kEverything = {.name = "",
 
 // R116: the same bits, whenever and by however many threads.
 TEST(AttentionCpu, BitsDependOnNothing) {
-  const auto memory = make_backend("reference");
-  const auto expected = run_cpu(*memory, kEverything);
+  const auto expected = run_cpu(kEverything);
   for (int run = 0; run < 20; ++run) {
-    const Threads threads(1 + run % 3);
-    EXPECT_EQ(run_cpu(*memory, kEverything), expected) << 1 + run % 3 << " threads";
+    const int threads = 1 + run % 3;
+    EXPECT_EQ(run_cpu(kEverything, threads), expected) << threads << " threads";
+  }
+}
+
+TEST(AttentionCpu, OneLongSequenceHasTheSameBitsForAllThreads) {
+  AttentionCase given = kEverything;
+  given.shape = {1, 1, 8, 700, 700, 0, 0};
+  const auto expected = run_cpu(given, 1);
+  for (const int threads : {2, 3}) {
+    EXPECT_EQ(run_cpu(given, threads), expected) << threads << " threads";
   }
 }
 
 /// Every instruction set that was compiled and that this machine has.
 TEST(AttentionCpu, InstructionSetsAgree) {
-  const auto memory = make_backend("reference");
-  const auto expected = run_reference(*memory, kEverything);
+  const auto expected = run_reference(kEverything);
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
     hwy::SetSupportedTargetsForTest(target);
-    const auto actual = run_cpu(*memory, kEverything);
+    const auto actual = run_cpu(kEverything);
     SCOPED_TRACE(hwy::TargetName(target));
     for (size_t n = 0; n < expected.size(); ++n) expect_close(actual[n], expected[n]);
   }
   hwy::SetSupportedTargetsForTest(0);
 }
 
-TEST(AttentionCpu, OneLongSequenceHasTheSameBitsForAllThreads) {
-  const auto memory = make_backend("reference");
-  AttentionCase given = kEverything;
-  given.shape = {1, 1, 8, 700, 700, 0, 0};
-  const Threads one(1);
-  const auto expected = run_cpu(*memory, given);
-  for (const int count : {2, 3}) {
-    const Threads threads(count);
-    EXPECT_EQ(run_cpu(*memory, given), expected) << count << " threads";
-  }
-}
-
 TEST(AttentionCpu, AKeyChangesNoOutputBeforeIt) {
-  const auto memory = make_backend("reference");
+  const auto backend = make_backend("cpu", 2);
   AttentionCase given = kEverything;
   given.shape = {1, 2, 16, 200, 200, 0, 0};
-  const auto forward = [&](auto&&... a) { cpu::attention(*memory, a...); };
-  AttentionProblem original(*memory, DType::kF32, given);
-  original.forward(forward);
+  AttentionProblem original(*backend, DType::kF32, given);
+  original.forward();
   const auto expected = values(original.out);
   for (const int64_t j : {1, 63, 64, 100, 150, 199}) {
-    AttentionProblem problem(*memory, DType::kF32, given);
+    AttentionProblem problem(*backend, DType::kF32, given);
     for (int64_t c = 0; c < 32; ++c) {
       set(problem.call.k.tensor, j * 33 + 1 + c, 3 + c);
       set(problem.call.v.tensor, j * 32 + c, 100 + c);
     }
-    problem.forward(forward);
+    problem.forward();
     const auto actual = values(problem.out);
     for (int64_t n = 0; n < j * 32; ++n) ASSERT_EQ(actual[n], expected[n]) << j << " " << n;
     EXPECT_NE(actual[j * 32], expected[j * 32]);
@@ -328,47 +308,45 @@ TEST(AttentionCpu, AKeyChangesNoOutputBeforeIt) {
 }
 
 TEST(AttentionCpu, ANumberThatIsNoneIsNotHidden) {
-  const auto memory = make_backend("reference");
-  AttentionProblem problem(*memory, DType::kF32,
+  const auto backend = make_backend("cpu", 2);
+  AttentionProblem problem(*backend, DType::kF32,
                            {.name = "", .shape = {1, 1, 8, 70, 70, 0, 0}, .terms = ""});
   set(problem.call.q.tensor, 65 * 8, std::nan(""));
-  problem.forward([&](auto&&... a) { cpu::attention(*memory, a...); });
+  problem.forward();
   EXPECT_TRUE(std::isnan(get(problem.out, 65 * 8)));
   EXPECT_TRUE(std::isfinite(get(problem.out, 64 * 8)));
 }
 
 TEST(AttentionCpu, LargeLogitsStayFinite) {
-  const auto memory = make_backend("reference");
-  AttentionProblem problem(*memory, DType::kF32,
+  const auto backend = make_backend("cpu", 2);
+  AttentionProblem problem(*backend, DType::kF32,
                            {.name = "", .shape = {1, 1, 8, 70, 70, 0, 0}, .terms = ""});
   for (int64_t n = 0; n < problem.call.q.tensor.count(); ++n) {
     set(problem.call.q.tensor, n, 1000 * get(problem.call.q.tensor, n));
   }
-  problem.forward([&](auto&&... a) { cpu::attention(*memory, a...); });
+  problem.forward();
   for (const double y : values(problem.out)) ASSERT_TRUE(std::isfinite(y));
 }
 
 // R79: no tensor of queries x keys, and nothing new from the system in a steady step.
 TEST(AttentionCpu, MemoryGrowsWithTheLength) {
-  const auto memory = make_backend("reference");
+  const auto backend = make_backend("cpu", 2);
   const auto peak = [&](int64_t length) {
     AttentionCase given = {.name = "",
                            .shape = {1, 2, 8, length, length, 0, 0},
                            .terms = "uvqkeb",
                            .map = MapKind::kDistance};
-    AttentionProblem problem(*memory, DType::kF32, given);
-    const auto forward = [&](auto&&... a) { cpu::attention(*memory, a...); };
-    const auto backward = [&](auto&&... a) { cpu::attention_grad(*memory, a...); };
-    problem.run(forward, backward);
-    memory->reset_peak();
-    problem.run(forward, backward);
-    return static_cast<double>(memory->peak_bytes());
+    AttentionProblem problem(*backend, DType::kF32, given);
+    problem.run();
+    backend->reset_peak();
+    problem.run();
+    return static_cast<double>(backend->peak_bytes());
   };
   const double shorter = peak(512);
   EXPECT_LT(peak(2048), 4.6 * shorter);
-  const int64_t requests = memory->pool_requests();
+  const int64_t requests = backend->pool_requests();
   peak(2048);
-  EXPECT_EQ(memory->pool_requests(), requests);
+  EXPECT_EQ(backend->pool_requests(), requests);
 }
 
 }  // namespace

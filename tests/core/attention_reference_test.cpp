@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attention_cases.h"
-#include "core/backends/cpu/attention.h"
-#include "core/backends/reference/attention.h"
 
 namespace tapemeasure::test {
 
@@ -19,9 +17,9 @@ class AttentionGradient : public testing::TestWithParam<AttentionCase> {};
 
 /// Central differences of the loss by every element of every input, in double.
 TEST_P(AttentionGradient, EqualsFiniteDifferences) {
-  const auto memory = make_backend("reference");
-  AttentionProblem problem(*memory, DType::kF64, GetParam());
-  const auto results = problem.run(reference::attention, reference::attention_grad);
+  const auto backend = make_backend("reference");
+  AttentionProblem problem(*backend, DType::kF64, GetParam());
+  const auto results = problem.run();
   constexpr double kStep = 1e-5;
   for (const auto& [name, input] : problem.inputs()) {
     const auto gradient = std::find_if(results.begin(), results.end(), [&, &name = name](auto& x) {
@@ -31,10 +29,10 @@ TEST_P(AttentionGradient, EqualsFiniteDifferences) {
     for (int64_t n = 0; n < input.count(); ++n) {
       const double x = get(input, n);
       set(input, n, x + kStep);
-      problem.forward(reference::attention);
+      problem.forward();
       const double above = problem.loss();
       set(input, n, x - kStep);
-      problem.forward(reference::attention);
+      problem.forward();
       const double slope = (above - problem.loss()) / (2 * kStep);
       set(input, n, x);
       // Gradients begin at 0.25; what belongs to no head is left alone, and has no slope either.
@@ -81,11 +79,11 @@ INSTANTIATE_TEST_SUITE_P(Terms, AttentionGradient, testing::ValuesIn(kCases),
                          [](const auto& test) { return test.param.name; });
 
 TEST(AttentionReference, ARowThatSeesNothingIsZero) {
-  const auto memory = make_backend("reference");
+  const auto backend = make_backend("reference");
   AttentionProblem problem(
-      *memory, DType::kF64,
+      *backend, DType::kF64,
       {.name = "", .shape = {1, 1, 3, 4, 4, 0, 0}, .terms = "uvqkeb", .key_begin = {2}});
-  const auto results = problem.run(reference::attention, reference::attention_grad);
+  const auto results = problem.run();
   for (int64_t c = 0; c < 6; ++c) EXPECT_EQ(get(problem.out, c), 0);
   EXPECT_EQ(get(problem.log_sum_exp, 1), -INFINITY);
   for (int64_t c = 0; c < 6; ++c) EXPECT_EQ(results[2].second[c], 0) << results[2].first;
@@ -94,12 +92,12 @@ TEST(AttentionReference, ARowThatSeesNothingIsZero) {
 
 /// As methods without memory of the dropped ones do it: out = sum of kept p * value / (1 - rate).
 TEST(AttentionReference, DropoutKeepsTheMean) {
-  const auto memory = make_backend("reference");
+  const auto backend = make_backend("reference");
   AttentionCase given = {
       .name = "", .shape = {200, 1, 1, 8, 8, 0, 0}, .terms = "", .causal = false, .dropout = 0.25};
-  AttentionProblem problem(*memory, DType::kF64, given);
+  AttentionProblem problem(*backend, DType::kF64, given);
   for (int64_t n = 0; n < problem.call.v.tensor.count(); ++n) set(problem.call.v.tensor, n, 1);
-  problem.forward(reference::attention);
+  problem.forward();
   double sum = 0;
   for (const double y : values(problem.out)) sum += y / problem.out.count();
   EXPECT_NEAR(sum, 1, 0.02);
@@ -119,12 +117,12 @@ class AttentionGolden : public testing::TestWithParam<DType> {
  protected:
   static constexpr int64_t kHeads = 2, kWidth = 4;
 
-  AttentionGolden() : memory_(make_backend("reference")) {
+  AttentionGolden() : backend_(make_backend(GetParam() == DType::kF64 ? "reference" : "cpu")) {
     std::ifstream file(TAPEMEASURE_SOURCE_DIR "/tests/data/attention-goldens.json");
     goldens_ = nlohmann::json::parse(file);
   }
 
-  Tensor tensor(const Shape& shape) { return zeros(*memory_, shape, GetParam()); }
+  Tensor tensor(const Shape& shape) { return zeros(*backend_, shape, GetParam()); }
   template <class F>
   Tensor table(int64_t rows, int64_t columns, F value) {
     const Tensor filled = tensor({rows, columns});
@@ -136,7 +134,7 @@ class AttentionGolden : public testing::TestWithParam<DType> {
   template <class F>
   OffsetMap map(F row) {
     const int64_t reach = 16;
-    const Tensor rows = empty(*memory_, {2 * reach + 1}, DType::kI32);
+    const Tensor rows = empty(*backend_, {2 * reach + 1}, DType::kI32);
     for (int64_t r = -reach; r <= reach; ++r) {
       rows.data<int32_t>()[r + reach] = static_cast<int32_t>(row(r));
     }
@@ -172,13 +170,8 @@ class AttentionGolden : public testing::TestWithParam<DType> {
     golden_ = goldens_.at(name);
     const Tensor out = tensor(q_.shape());
     const Tensor lse = tensor({1, kHeads, call_.shape.queries});
-    if (GetParam() == DType::kF64) {
-      reference::attention(call_, out, lse);
-      reference::attention_grad(call_, out, lse, dout_, gradients_);
-    } else {
-      cpu::attention(*memory_, call_, out, lse);
-      cpu::attention_grad(*memory_, call_, out, lse, dout_, gradients_);
-    }
+    backend_->attention(call_, out, lse);
+    backend_->attention_grad(call_, out, lse, dout_, gradients_);
     const auto by_head = [&](const Tensor& x) {
       Numbers all;
       for (int64_t h = 0; h < kHeads; ++h) {
@@ -225,7 +218,7 @@ class AttentionGolden : public testing::TestWithParam<DType> {
   }
   void deberta(const std::string& name, int sign);
 
-  std::unique_ptr<Backend> memory_;
+  std::unique_ptr<Backend> backend_;
   nlohmann::json goldens_, golden_;
   AttentionCall call_;
   AttentionGradients gradients_;

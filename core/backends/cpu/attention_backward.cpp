@@ -6,6 +6,7 @@
 #include "core/backends/cpu/attention_sums.h"
 #include "core/backends/cpu/block_gemm.h"
 #include "core/backends/cpu/block_loops.h"
+#include "core/backends/cpu/f32.h"
 
 namespace tapemeasure::cpu {
 
@@ -25,7 +26,8 @@ class BackwardWork : public HeadWork {
   /// to[key] += sum over rows of y[i, key] * a[i, :]
   void add_to_keys(const Strip& strip, const StripMatrix& y, const float* a, int64_t a_stride,
                    const GradientSums::Rows& to) const;
-  /// The gradient of a table's columns: part += y's diagonals, transposed, times a.
+  /// The gradient of a table's columns: part += y's diagonals, transposed, times a. `below` and
+  /// `above` must hold the sums of y's ends.
   void add_to_table(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
                     const float* a, int64_t a_stride, float* part) const;
   void query_gradients(const Strip& strip);
@@ -39,7 +41,6 @@ class BackwardWork : public HeadWork {
   StripMatrix g_;                                    // gradient of the logits
   float *transposed_values_, *content_, *position_;  // [rows, width]: gradients of q, unscaled
   float *left_sums_, *right_sums_;                   // by key: g where the key table has ended
-  float below_[kStrip], above_[kStrip];
 };
 
 BackwardWork::BackwardWork(const AttentionPlan& plan, const GradientSums& sums, Scratch& scratch)
@@ -85,11 +86,12 @@ void BackwardWork::end_sequence() {
 void BackwardWork::add_to_keys(const Strip& strip, const StripMatrix& y, const float* a,
                                int64_t a_stride, const GradientSums::Rows& to) const {
   if (!to.data) return;
-  BlockProduct how{0, plan_.shape.width, strip.rows, y.stride, a_stride, to.stride, true, true};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.m = std::min(kStrip, strip.columns() - column);
-    block_gemm(how, y.data + column, a, to.data + (strip.begin + column) * to.stride);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.columns, plan_.shape.width, tile.rows, y.stride,
+                           a_stride,     to.stride,         true,      true};
+    block_gemm(how, y.data + tile.row * y.stride + tile.column, a + tile.row * a_stride,
+               to.data + (strip.begin + tile.column) * to.stride);
+  });
 }
 
 void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
@@ -97,28 +99,28 @@ void BackwardWork::add_to_table(const Strip& strip, const OffsetColumns& table,
                                 float* part) const {
   const int64_t width = plan_.shape.width;
   const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  BlockProduct how{0, width, strip.rows, y.stride + 1, a_stride, width, true, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.m = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, y.data + column + shift, a, part + column * width);
-  }
+  const float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.columns, width, tile.rows, y.stride + 1,
+                           a_stride,     width, true,      true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column, a + tile.row * a_stride,
+               part + (reached.first + tile.column) * width);
+  });
   const auto add = [&](const float* sums, int64_t offset) {
     add_weighted_rows(sums, a, a_stride, strip.rows, width, part + table.column(offset) * width);
   };
-  if (table.ends_before()) add(below_, table.first());
-  if (table.ends_after()) add(above_, table.last());
+  if (table.ends_before()) add(below, table.first());
+  if (table.ends_after()) add(above, table.last());
 }
 
 void BackwardWork::query_gradients(const Strip& strip) {
   const int64_t width = plan_.shape.width;
-  BlockProduct how{strip.rows, width, 0, g_.stride, plan_.k.columns, width};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.k = std::min(kStrip, strip.columns() - column);
-    how.add = column > 0;
-    block_gemm(how, g_.data + column, plan_.k.at(sequence, strip.begin + column, head), content_);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows,       width, tile.columns, g_.stride,
+                           plan_.k.columns, width, false,        tile.column > 0};
+    block_gemm(how, g_.data + tile.row * g_.stride + tile.column,
+               plan_.k.at(sequence, strip.begin + tile.column, head), content_ + tile.row * width);
+  });
   if (float* part = sums_.content_bias(unit_)) {
     add_weighted_rows(nullptr, content_, width, strip.rows, width, part);
   }
@@ -137,24 +139,8 @@ void BackwardWork::query_gradients(const Strip& strip) {
 void BackwardWork::query_table_gradients(const Strip& strip) {
   const int64_t width = plan_.shape.width;
   const OffsetColumns& table = plan_.query_table;
-  const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
   std::fill_n(position_, strip.rows * width, 0.0f);
-  BlockProduct how{strip.rows, width, 0, g_.stride + 1, width, width, false, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, g_.data + column + shift, table.rows(head, column), position_);
-  }
-  RowTerms ends;
-  ends.first_diagonal = table.first() - strip.offset;
-  ends.last_diagonal = table.last() - strip.offset;
-  if (table.ends_before() || table.ends_after()) sum_ends(strip, g_, ends, below_, above_);
-  const auto add = [&](const float* sums, int64_t offset) {
-    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, position_, width);
-  };
-  if (table.ends_before()) add(below_, table.first());
-  if (table.ends_after()) add(above_, table.last());
+  add_table_rows(strip, table, g_, position_);
   if (float* part = sums_.position_bias(unit_)) {
     add_weighted_rows(nullptr, position_, width, strip.rows, width, part);
   }
@@ -173,9 +159,7 @@ void BackwardWork::key_table_gradients(const Strip& strip) {
   float* part = sums_.key_table(unit_);
   for (int64_t column = blocks.left_end; column < blocks.right_begin; column += kStrip) {
     const KeyBlock block = key_block(strip, column);
-    for (int64_t j = 0; j < block.keys; ++j) {
-      std::fill_n(offsets + j * kOffsetStride, block.count, 0.0f);
-    }
+    clear_rows(block.keys, block.count, offsets, kOffsetStride);
     // Hidden pairs are 0 and may fall into a neighbour's unused columns.
     transpose(g_.data + (strip.rows - 1) * g_.stride + column, -g_.stride, strip.rows, block.keys,
               offsets - block.skipped, kOffsetStride + 1);
@@ -211,10 +195,7 @@ void BackwardWork::strip_gradients(const Strip& strip, const float* out, const f
   add_to_keys(strip, x, dout, stride, values_);
   add_to_keys(strip, g_, queries, plan_.shape.width, keys_);
   if (float* part = table ? sums_.value_table(unit_) : nullptr) {
-    RowTerms ends;
-    ends.first_diagonal = table.first() - strip.offset;
-    ends.last_diagonal = table.last() - strip.offset;
-    sum_ends(strip, x, ends, below_, above_);
+    sum_table_ends(strip, table, x);
     add_to_table(strip, table, x, dout, stride, part);
   }
   query_gradients(strip);
@@ -242,9 +223,7 @@ void BackwardWork::run(const BackwardUnit& unit, const Tensor& out, const Tensor
             log_sum_exp.data<float>() + (b * s.heads + unit.head) * s.queries + strip.first,
             dout.data<float>() + element);
       } else if (dq && sums_.gradients().write_q == Write::kSet) {
-        for (int64_t i = 0; i < strip.rows; ++i) {
-          std::fill_n(dq.at(b, strip.first + i, unit.head), s.width, 0.0f);
-        }
+        clear_rows(strip.rows, s.width, dq.at(b, strip.first, unit.head), dq.columns);
       }
     }
     end_sequence();
@@ -256,6 +235,7 @@ void BackwardWork::run(const BackwardUnit& unit, const Tensor& out, const Tensor
 void attention_grad(Backend& memory, const AttentionCall& call, const Tensor& out,
                     const Tensor& log_sum_exp, const Tensor& dout,
                     const AttentionGradients& gradients) {
+  f32(dout);
   const AttentionPlan plan(memory, call);
   const GradientSums sums(memory, plan, gradients);
   Scratch count(nullptr);

@@ -7,6 +7,7 @@
 #include "core/backends/cpu/attention_head.h"
 #include "core/backends/cpu/block_gemm.h"
 #include "core/backends/cpu/block_loops.h"
+#include "core/backends/cpu/f32.h"
 
 namespace tapemeasure::cpu {
 
@@ -28,33 +29,13 @@ class ForwardWork : public HeadWork {
 
 void ForwardWork::mix(const Strip& strip) {
   const int64_t width = plan_.shape.width;
-  BlockProduct how{strip.rows, width, 0, x.stride, plan_.v.columns, width};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.k = std::min(kStrip, strip.columns() - column);
-    how.add = column > 0;
-    block_gemm(how, x.data + column, plan_.v.at(sequence, strip.begin + column, head), mixed_);
-  }
-  const OffsetColumns& table = plan_.value_table;
-  if (!table) return;
-  const ColumnRange reached = plan_.columns(strip, table);
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  how = {strip.rows, width, 0, x.stride + 1, width, width, false, true};
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.k = std::min(kStrip, reached.count - c);
-    const int64_t column = reached.first + c;
-    block_gemm(how, x.data + column + shift, table.rows(head, column), mixed_);
-  }
-  if (!table.ends_before() && !table.ends_after()) return;
-  RowTerms ends;
-  ends.first_diagonal = table.first() - strip.offset;
-  ends.last_diagonal = table.last() - strip.offset;
-  float below[kStrip], above[kStrip];
-  sum_ends(strip, x, ends, below, above);
-  const auto add = [&](const float* sums, int64_t offset) {
-    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, mixed_, width);
-  };
-  if (table.ends_before()) add(below, table.first());
-  if (table.ends_after()) add(above, table.last());
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows,       width, tile.columns, x.stride,
+                           plan_.v.columns, width, false,        tile.column > 0};
+    block_gemm(how, x.data + tile.row * x.stride + tile.column,
+               plan_.v.at(sequence, strip.begin + tile.column, head), mixed_ + tile.row * width);
+  });
+  if (plan_.value_table) add_table_rows(strip, plan_.value_table, x, mixed_);
 }
 
 void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_exp) {
@@ -83,6 +64,7 @@ void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_ex
 
 void attention(Backend& memory, const AttentionCall& call, const Tensor& out,
                const Tensor& log_sum_exp) {
+  f32(out);  // a check of all: floating tensors of one call share a dtype
   const AttentionPlan plan(memory, call);
   const AttentionShape& s = call.shape;
   Scratch count(nullptr);

@@ -104,7 +104,7 @@ StripDropout AttentionPlan::dropout(const Strip& strip, int64_t sequence, int64_
 ColumnRange AttentionPlan::columns(const Strip& strip, const OffsetColumns& table) const {
   const int64_t first = std::max(strip.first_offset, table.first());
   const int64_t last = std::min(strip.last_offset, table.last());
-  return {table.column(first), std::max<int64_t>(0, last - first + 1)};
+  return {table.column(first), std::max<int64_t>(0, last - first + 1), first};
 }
 
 HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
@@ -121,8 +121,8 @@ HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
               ? reinterpret_cast<uint32_t*>(scratch.take(plan.longest + 2 * kStrip))
               : nullptr;
   transposed_keys_ = few_queries() ? nullptr : scratch.take(width * transposed_stride());
-  below_ = scratch.take(kStrip);
-  above_ = scratch.take(kStrip);
+  below = scratch.take(kStrip);
+  above = scratch.take(kStrip);
   left_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
   right_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
 }
@@ -175,11 +175,11 @@ void HeadWork::row_products(const Strip& strip, const float* a, int64_t a_stride
     }
     return;
   }
-  BlockProduct how{strip.rows, 0, width, a_stride, transposed_stride(), y.stride};
-  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
-    how.n = std::min(kStrip, strip.columns() - column);
-    block_gemm(how, a, transposed + strip.begin + column, y.data + column);
-  }
+  for_tiles(strip, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, tile.columns, width, a_stride, transposed_stride(), y.stride};
+    block_gemm(how, a + tile.row * a_stride, transposed + strip.begin + tile.column,
+               y.data + tile.row * y.stride + tile.column);
+  });
 }
 
 void HeadWork::table_products(const Strip& strip, const OffsetColumns& table, const float* a,
@@ -187,25 +187,54 @@ void HeadWork::table_products(const Strip& strip, const OffsetColumns& table, co
   const int64_t width = plan_.shape.width;
   const ColumnRange reached = plan_.columns(strip, table);
   // One more than the row stride: column c of the product then lies on the diagonal of its offset.
-  BlockProduct how{strip.rows, 0, width, a_stride, table.stride(), y.stride + 1, false, true};
-  const int64_t shift = table.first() - table.column(table.first()) - strip.offset;
-  for (int64_t c = 0; c < reached.count; c += kStrip) {
-    how.n = std::min(kStrip, round_up(reached.count - c, 16));
-    const int64_t column = reached.first + c;
-    block_gemm(how, a, table.transposed(head, column), y.data + column + shift);
-  }
+  const int64_t stride = y.stride + 1;
+  float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{
+        tile.rows, round_up(tile.columns, 16), width, a_stride, table.stride(), stride, false,
+        true};
+    block_gemm(how, a + tile.row * a_stride, table.transposed(head, reached.first + tile.column),
+               diagonals + tile.row * stride + tile.column);
+  });
   terms.first_diagonal = table.first() - strip.offset;
   terms.last_diagonal = table.last() - strip.offset;
   if (table.ends_before()) {
     const float* row = table.rows(head, table.column(table.first()));
-    dot_rows(a, a_stride, row, 0, strip.rows, width, below_);
-    terms.below = below_;
+    dot_rows(a, a_stride, row, 0, strip.rows, width, below);
+    terms.below = below;
   }
   if (table.ends_after()) {
     const float* row = table.rows(head, table.column(table.last()));
-    dot_rows(a, a_stride, row, 0, strip.rows, width, above_);
-    terms.above = above_;
+    dot_rows(a, a_stride, row, 0, strip.rows, width, above);
+    terms.above = above;
   }
+}
+
+void HeadWork::sum_table_ends(const Strip& strip, const OffsetColumns& table,
+                              const StripMatrix& y) {
+  if (!table.ends_before() && !table.ends_after()) return;
+  RowTerms ends;
+  ends.first_diagonal = table.first() - strip.offset;
+  ends.last_diagonal = table.last() - strip.offset;
+  sum_ends(strip, y, ends, below, above);
+}
+
+void HeadWork::add_table_rows(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
+                              float* to) {
+  const int64_t width = plan_.shape.width;
+  const ColumnRange reached = plan_.columns(strip, table);
+  const float* diagonals = y.data + reached.first_offset - strip.offset;
+  for_table_tiles(strip, reached, [&](const Tile& tile) {
+    const BlockProduct how{tile.rows, width, tile.columns, y.stride + 1, width, width, false, true};
+    block_gemm(how, diagonals + tile.row * how.a_stride + tile.column,
+               table.rows(head, reached.first + tile.column), to + tile.row * width);
+  });
+  sum_table_ends(strip, table, y);
+  const auto add = [&](const float* sums, int64_t offset) {
+    add_outer(sums, table.rows(head, table.column(offset)), strip.rows, width, to, width);
+  };
+  if (table.ends_before()) add(below, table.first());
+  if (table.ends_after()) add(above, table.last());
 }
 
 void HeadWork::key_blocks(const Strip& strip, RowTerms& terms) const {

@@ -3,6 +3,7 @@
 // thread's work on one head of one sequence, which computes the logits of a strip.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/backend.h"
@@ -12,10 +13,61 @@
 
 namespace tapemeasure::cpu {
 
-/// Products of a strip along its diagonals: the columns of a table that visible pairs reach.
+/// The columns of a table that a strip's visible pairs reach.
 struct ColumnRange {
-  int64_t first = 0, count = 0;
+  int64_t first = 0, count = 0;  ///< columns
+  int64_t first_offset = 0;      ///< of the first column
 };
+
+/// Rows and columns of a strip that one product covers.
+struct Tile {
+  int64_t row = 0, rows = 0, column = 0, columns = 0;
+};
+
+/// Calls body(tile) for tiles that hold all visible pairs: the first one of any column holds all
+/// rows from its own on, and column 0 all rows. A block on the diagonal goes without its hidden
+/// quarter.
+template <class Body>
+void for_tiles(const Strip& strip, const Body& body) {
+  constexpr int64_t kHalf = kStrip / 2;
+  int64_t seen_by_half = strip.columns();
+  if (strip.rows > kHalf) seen_by_half = *std::max_element(strip.high, strip.high + kHalf);
+  for (int64_t column = 0; column < strip.columns(); column += kStrip) {
+    const int64_t columns = std::min(kStrip, strip.columns() - column);
+    if (columns <= kHalf || seen_by_half > column + kHalf) {
+      body(Tile{0, strip.rows, column, columns});
+      continue;
+    }
+    body(Tile{0, strip.rows, column, kHalf});
+    body(Tile{kHalf, strip.rows - kHalf, column + kHalf, columns - kHalf});
+  }
+}
+
+/// The same for the columns of a table, counted from the first that is reached. The offsets that
+/// rows see fall from row to row, so the first block of a strip goes without its hidden quarter.
+template <class Body>
+void for_table_tiles(const Strip& strip, const ColumnRange& reached, const Body& body) {
+  const int64_t first_offset = reached.first_offset, count = reached.count;
+  constexpr int64_t kHalf = kStrip / 2;
+  int64_t seen_by_half = first_offset;
+  if (strip.rows > kHalf) {
+    seen_by_half += count;
+    for (int64_t i = 0; i < kHalf; ++i) {
+      if (strip.low[i] < strip.high[i]) {
+        seen_by_half = std::min(seen_by_half, strip.offset + strip.low[i] - i);
+      }
+    }
+  }
+  for (int64_t column = 0; column < count; column += kStrip) {
+    const int64_t columns = std::min(kStrip, count - column);
+    if (columns <= kHalf || seen_by_half < first_offset + column + kHalf) {
+      body(Tile{0, strip.rows, column, columns});
+      continue;
+    }
+    body(Tile{kHalf, strip.rows - kHalf, column, kHalf});
+    body(Tile{0, strip.rows, column + kHalf, columns - kHalf});
+  }
+}
 
 /// A block of a strip's keys, seen by the offsets that its visible pairs have. Key j finds row i at
 /// column j + (rows - 1 - i) - skipped of [keys, count], so that rows lie along diagonals.
@@ -82,6 +134,11 @@ class HeadWork {
   /// Adds a times a table's columns along the diagonals of y; the table's ends go into `terms`.
   void table_products(const Strip& strip, const OffsetColumns& table, const float* a,
                       int64_t a_stride, const StripMatrix& y, RowTerms& terms);
+  /// to [rows, width] += y's diagonals times a table's rows; y must be 0 where hidden, and in its
+  /// room. Leaves the sums of y's ends in `below` and `above`.
+  void add_table_rows(const Strip& strip, const OffsetColumns& table, const StripMatrix& y,
+                      float* to);
+  void sum_table_ends(const Strip& strip, const OffsetColumns& table, const StripMatrix& y);
   /// Which blocks of the strip's columns meet the middle of the key table: [left_end, right_begin).
   void key_blocks(const Strip& strip, RowTerms& terms) const;
   KeyBlock key_block(const Strip& strip, int64_t column) const;
@@ -100,6 +157,7 @@ class HeadWork {
   float* queries;            ///< [rows, width], scale * (q + u)
   float* position_queries;   ///< [rows, width], scale * (q + v)
   float* offsets = nullptr;  ///< [kStrip, kOffsetStride], of a KeyBlock
+  float *below, *above;      ///< [rows], for the ends of a table
   uint32_t* words;
   int64_t sequence = 0, head = 0;
 
@@ -107,7 +165,7 @@ class HeadWork {
   void key_table_products(const Strip& strip, RowTerms& terms);
 
   const AttentionPlan& plan_;
-  float *transposed_keys_, *below_, *above_, *left_, *right_;
+  float *transposed_keys_, *left_, *right_;
 };
 
 }  // namespace tapemeasure::cpu

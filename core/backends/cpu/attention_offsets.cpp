@@ -26,12 +26,13 @@ OffsetColumns::OffsetColumns(Backend& memory, const OffsetTable<Tensor>& terms,
   table_ = {terms.table.data<float>(), terms.table.shape(), terms.layout, shape.width};
   map_ = terms.map;
   range_ = middle_ = range;
-  repeats_ = repeats;
   width_ = shape.width;
   heads_ = terms.layout == TableLayout::kShared ? 1 : shape.heads;
   const int64_t before = row_of(map_, range.first), after = row_of(map_, range.last);
   while (middle_.first < range.last && row_of(map_, middle_.first + 1) == before) ++middle_.first;
   while (middle_.last > middle_.first && row_of(map_, middle_.last - 1) == after) --middle_.last;
+  repeats_before_ = std::min(repeats, middle_.first - range.first);
+  repeats_after_ = std::min(repeats, range.last - middle_.last);
   stride_ = round_up(meant(), 16) + 16;
   copies_ = empty(memory, {heads_, 2, stride_ * width_}, DType::kF32);
 }

@@ -26,8 +26,8 @@ OffsetRange reachable_offsets(const AttentionCall& call);
 class OffsetColumns {
  public:
   OffsetColumns() = default;
-  /// `repeats` more columns on both sides repeat the ends, so that any block of pairs that touches
-  /// the middle finds all its offsets.
+  /// Up to `repeats` more columns on both sides repeat the ends, as far as `range` goes, so that
+  /// any block of pairs that touches the middle finds all its offsets.
   OffsetColumns(Backend& memory, const OffsetTable<Tensor>& terms, const AttentionShape& shape,
                 const OffsetRange& range, int64_t repeats);
   explicit operator bool() const { return bool(table_); }
@@ -42,7 +42,7 @@ class OffsetColumns {
   bool ends_before() const { return range_.first < middle_.first; }
   bool ends_after() const { return range_.last > middle_.last; }
 
-  int64_t column(int64_t offset) const { return offset - middle_.first + repeats_; }
+  int64_t column(int64_t offset) const { return offset - middle_.first + repeats_before_; }
   /// Columns, zero ones at the end included: a multiple of 16, at least 16 more than meant.
   int64_t stride() const { return stride_; }
   /// [width, stride], from `column` on.
@@ -61,14 +61,17 @@ class OffsetColumns {
     return copies_.data<float>() + (heads_ == 1 ? 0 : head) * 2 * stride_ * width_;
   }
   int64_t row(int64_t column) const {
-    return row_of(map_, std::clamp(column - repeats_ + middle_.first, middle_.first, middle_.last));
+    return row_of(
+        map_, std::clamp(column - repeats_before_ + middle_.first, middle_.first, middle_.last));
   }
-  int64_t meant() const { return middle_.last - middle_.first + 1 + 2 * repeats_; }
+  int64_t meant() const {
+    return middle_.last - middle_.first + 1 + repeats_before_ + repeats_after_;
+  }
 
   TableView<float> table_;
   OffsetMap map_;
   OffsetRange range_, middle_;
-  int64_t repeats_ = 0, stride_ = 0, heads_ = 0, width_ = 0;
+  int64_t repeats_before_ = 0, repeats_after_ = 0, stride_ = 0, heads_ = 0, width_ = 0;
   Tensor copies_;  // per head: rows, then their transpose
 };
 

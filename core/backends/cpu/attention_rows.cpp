@@ -5,51 +5,32 @@
 #include <cmath>
 #include <limits>
 
+<<<<<<< HEAD
 #include "core/random.h"
 
+=======
+>>>>>>> attention
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/backends/cpu/attention_rows.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/backends/cpu/philox_inl.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace tapemeasure::cpu {
-namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+namespace tapemeasure::cpu::HWY_NAMESPACE {
 
-using F = hn::ScalableTag<float>;
-using Vector = hn::Vec<F>;
-using U = hn::Rebind<uint32_t, F>;
-
-/// Whole vectors of a range, and its tail, under one interface.
-struct Whole {
-  HWY_INLINE Vector load(const float* x) const { return hn::LoadU(F(), x); }
-  HWY_INLINE Vector keep(Vector x, float) const { return x; }
-  HWY_INLINE void store(Vector x, float* y) const { hn::StoreU(x, F(), y); }
-};
-struct Tail {
-  HWY_INLINE Vector load(const float* x) const { return hn::MaskedLoad(mask, F(), x); }
-  /// x, and `other` in the lanes past the end.
-  HWY_INLINE Vector keep(Vector x, float other) const {
-    return hn::IfThenElse(mask, x, hn::Set(F(), other));
-  }
-  HWY_INLINE void store(Vector x, float* y) const { hn::BlendedStore(x, mask, F(), y); }
-  hn::Mask<F> mask;
-};
-
+/// Calls body(x, lanes) for each vector of columns in [begin, end).
 template <class Body>
-HWY_INLINE void ForColumns(int64_t begin, int64_t end, const Body& body) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
-  int64_t x = begin;
-  for (; x + lanes <= end; x += lanes) body(Whole(), x);
-  if (x < end) body(Tail{hn::FirstN(F(), static_cast<size_t>(end - x))}, x);
+HWY_INLINE void for_columns(int64_t begin, int64_t end, const Body& body) {
+  for_vectors(D(), end - begin, [&](int64_t i, auto lanes) HWY_ATTR { body(begin + i, lanes); });
 }
 
 /// e^x for x <= 0 (or a little above): 2^n * e^r with |r| <= ln 2 / 2 and seven terms of the
 /// series.
-HWY_INLINE Vector Exp(Vector x) {
-  const F d;
-  const hn::Rebind<int32_t, F> di;
+HWY_INLINE V exponential_below_0(V x) {
+  const D d;
+  const hn::Rebind<int32_t, D> di;
   const auto smallest = hn::Set(d, -87.0f);
   const auto n = hn::Round(hn::Mul(hn::Max(x, smallest), hn::Set(d, 1.44269504f)));
   // ln 2 in two parts; the first has few bits, so that n times it is exact.
@@ -67,32 +48,32 @@ HWY_INLINE Vector Exp(Vector x) {
   return hn::IfThenZeroElse(hn::Lt(x, smallest), hn::Mul(p, hn::BitCast(d, bits)));
 }
 
-HWY_INLINE void AddConstant(float value, int64_t begin, int64_t end, float* y) {
-  ForColumns(begin, end, [&](auto part, int64_t x) HWY_ATTR {
-    part.store(hn::Add(part.load(y + x), hn::Set(F(), value)), y + x);
+HWY_INLINE void add_constant(float value, int64_t begin, int64_t end, float* y) {
+  for_columns(begin, end, [&](int64_t x, auto lanes) HWY_ATTR {
+    lanes.store(D(), hn::Add(lanes.load(D(), y + x), hn::Set(D(), value)), y + x);
   });
 }
 
-HWY_INLINE void AddVector(const float* values, int64_t begin, int64_t end, float* y) {
-  ForColumns(begin, end, [&](auto part, int64_t x) HWY_ATTR {
-    part.store(hn::Add(part.load(y + x), part.load(values + x)), y + x);
+HWY_INLINE void add_vector(const float* values, int64_t begin, int64_t end, float* y) {
+  for_columns(begin, end, [&](int64_t x, auto lanes) HWY_ATTR {
+    lanes.store(D(), hn::Add(lanes.load(D(), y + x), lanes.load(D(), values + x)), y + x);
   });
 }
 
-void AddTerms(const Strip& strip, const RowTerms& terms, const StripMatrix& m) {
+void add_terms(const Strip& strip, const RowTerms& terms, const StripMatrix& m) {
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
   for (int64_t i = 0; i < strip.rows; ++i) {
     const int64_t low = strip.low[i], high = strip.high[i];
     float* y = m.data + i * m.stride;
-    if (terms.bias) AddVector(terms.bias - i, low, high, y);
+    if (terms.bias) add_vector(terms.bias - i, low, high, y);
     if (terms.below) {
-      AddConstant(terms.below[i], low, std::min(high, terms.first_diagonal + i), y);
+      add_constant(terms.below[i], low, std::min(high, terms.first_diagonal + i), y);
     }
     if (terms.above) {
-      AddConstant(terms.above[i], std::max(low, terms.last_diagonal + i + 1), high, y);
+      add_constant(terms.above[i], std::max(low, terms.last_diagonal + i + 1), high, y);
     }
-    if (terms.left) AddVector(terms.left, low, std::min(high, terms.left_end), y);
-    if (terms.right) AddVector(terms.right, std::max(low, terms.right_begin), high, y);
+    if (terms.left) add_vector(terms.left, low, std::min(high, terms.left_end), y);
+    if (terms.right) add_vector(terms.right, std::max(low, terms.right_begin), high, y);
     if (!terms.documents) continue;
     for (int64_t x = low; x < high; ++x) {
       if (terms.documents[x] != terms.query_documents[i]) y[x] = kHidden;
@@ -100,199 +81,164 @@ void AddTerms(const Strip& strip, const RowTerms& terms, const StripMatrix& m) {
   }
 }
 
-HWY_INLINE void Clear(const Strip& strip, const StripMatrix& m, int64_t i) {
+HWY_INLINE void clear(const Strip& strip, const StripMatrix& m, int64_t i) {
   const auto zero = [&](int64_t begin, int64_t end) HWY_ATTR {
-    ForColumns(begin, end, [&](auto part, int64_t x) HWY_ATTR {
-      part.store(hn::Zero(F()), m.data + i * m.stride + x);
+    for_columns(begin, end, [&](int64_t x, auto lanes) HWY_ATTR {
+      lanes.store(D(), hn::Zero(D()), m.data + i * m.stride + x);
     });
   };
   zero(-m.before, strip.low[i]);
   zero(std::max(strip.low[i], strip.high[i]), strip.columns() + m.after);
 }
 
-#if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void RandomWords(uint64_t key, uint64_t sequence, uint64_t counter, int64_t count,
-                            uint32_t* words) {
-  for (int64_t n = 0; n < count; ++n, ++counter, words += 4) {
-    const auto four = philox(key, counter, sequence);
-    std::copy(four.begin(), four.end(), words);
-  }
-}
-#else
-/// Philox (core/random.h) for `count` consecutive counters, rounded up to whole vectors. Each
-/// 64-bit lane works on one counter and holds 32-bit numbers.
-HWY_INLINE void RandomWords(uint64_t key, uint64_t sequence, uint64_t counter, int64_t count,
-                            uint32_t* words) {
-  const hn::ScalableTag<uint64_t> d;
-  const hn::Repartition<uint32_t, decltype(d)> d32;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto low = hn::Set(d, 0xFFFFFFFFull);
-  const auto times = [&](uint32_t a, auto x)
-                         HWY_ATTR { return hn::MulEven(hn::Set(d32, a), hn::BitCast(d32, x)); };
-  for (int64_t n = 0; n < count; n += lanes, counter += static_cast<uint64_t>(lanes)) {
-    const auto index = hn::Add(hn::Set(d, counter), hn::Iota(d, 0));
-    auto x0 = hn::And(index, low), x1 = hn::ShiftRight<32>(index);
-    auto x2 = hn::Set(d, sequence & 0xFFFFFFFFull), x3 = hn::Set(d, sequence >> 32);
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const auto a = times(0xD2511F53u, x0), b = times(0xCD9E8D57u, x2);
-      x0 = hn::Xor(hn::ShiftRight<32>(b), hn::Xor(x1, hn::Set(d, uint64_t{k0})));
-      x1 = hn::And(b, low);
-      x2 = hn::Xor(hn::ShiftRight<32>(a), hn::Xor(x3, hn::Set(d, uint64_t{k1})));
-      x3 = hn::And(a, low);
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    const auto first = hn::Or(x0, hn::ShiftLeft<32>(x1));
-    const auto second = hn::Or(x2, hn::ShiftLeft<32>(x3));
-    hn::StoreInterleaved2(first, second, d, reinterpret_cast<uint64_t*>(words) + 2 * n);
-  }
-}
-#endif
-
 /// The words of row i; element x of the result decides about column x.
-HWY_INLINE const uint32_t* RowWords(const Strip& strip, const StripDropout& dropout, int64_t i) {
+HWY_INLINE const uint32_t* row_words(const Strip& strip, const StripDropout& dropout, int64_t i) {
   const uint64_t element =
       dropout.first + (static_cast<uint64_t>(i) << 24) + static_cast<uint64_t>(strip.low[i]);
   const auto skipped = static_cast<int64_t>(element % 4);
-  const int64_t count = (strip.high[i] - strip.low[i] + skipped + 3) / 4;
-  RandomWords(dropout.key, dropout.sequence, element / 4, count, dropout.words);
+  const int64_t count = strip.high[i] - strip.low[i] + skipped;
+  const PhiloxVectors philox(dropout.key, dropout.sequence);
+  const auto step = static_cast<int64_t>(hn::Lanes(DW()));
+  for (int64_t n = 0; n < count; n += 2 * step) {
+    const TwoWords words = philox.at(element - element % 4 + static_cast<uint64_t>(n));
+    hn::StoreU(words.first, DW(), dropout.words + n);
+    hn::StoreU(words.second, DW(), dropout.words + n + step);
+  }
   return dropout.words + skipped - strip.low[i];
 }
 
 /// y where the word keeps it, else 0.
-HWY_INLINE Vector Dropped(Vector y, const uint32_t* words, uint32_t threshold) {
-  const auto drop = hn::Lt(hn::LoadU(U(), words), hn::Set(U(), threshold));
-  return hn::IfThenZeroElse(hn::RebindMask(F(), drop), y);
+HWY_INLINE V dropped(V y, const uint32_t* words, uint32_t threshold) {
+  const auto drop = hn::Lt(hn::LoadU(DW(), words), hn::Set(DW(), threshold));
+  return hn::IfThenZeroElse(hn::RebindMask(D(), drop), y);
 }
 
-HWY_INLINE float RowMaximum(const float* y, int64_t begin, int64_t end) {
+HWY_INLINE float row_maximum(const float* y, int64_t begin, int64_t end) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
-  const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
-  auto a = hn::Set(F(), kNone), b = a, c = a, e = a;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  auto a = hn::Set(D(), kNone), b = a, c = a, e = a;
   int64_t x = begin;
   for (; x + 4 * lanes <= end; x += 4 * lanes) {
-    a = hn::Max(a, hn::LoadU(F(), y + x));
-    b = hn::Max(b, hn::LoadU(F(), y + x + lanes));
-    c = hn::Max(c, hn::LoadU(F(), y + x + 2 * lanes));
-    e = hn::Max(e, hn::LoadU(F(), y + x + 3 * lanes));
+    a = hn::Max(a, hn::LoadU(D(), y + x));
+    b = hn::Max(b, hn::LoadU(D(), y + x + lanes));
+    c = hn::Max(c, hn::LoadU(D(), y + x + 2 * lanes));
+    e = hn::Max(e, hn::LoadU(D(), y + x + 3 * lanes));
   }
-  a = hn::Max(hn::Max(a, b), hn::Max(c, e));
-  ForColumns(x, end, [&](auto part, int64_t at) HWY_ATTR {
-    a = hn::Max(a, part.keep(part.load(y + at), kNone));
-  });
-  return hn::GetLane(hn::MaxOfLanes(F(), a));
+  for (; x < end; x += lanes) {
+    const auto inside = hn::FirstN(D(), static_cast<size_t>(std::min(lanes, end - x)));
+    a = hn::Max(a, hn::IfThenElse(inside, hn::MaskedLoad(inside, D(), y + x), a));
+  }
+  return hn::GetLane(hn::MaxOfLanes(D(), hn::Max(hn::Max(a, b), hn::Max(c, e))));
 }
 
-void Exponentials(const Strip& strip, const StripDropout& dropout, const StripMatrix& m,
+void exponentials(const Strip& strip, const StripDropout& dropout, const StripMatrix& m,
                   float* tops, float* sums) {
   for (int64_t i = 0; i < strip.rows; ++i) {
     const int64_t low = strip.low[i], high = strip.high[i];
     float* y = m.data + i * m.stride;
-    float top = RowMaximum(y, low, high);
+    float top = row_maximum(y, low, high);
     // Without a finite logit there is nothing to shift by: all are hidden, or not numbers.
     if (top == -std::numeric_limits<float>::infinity()) top = 0;
-    auto sum = hn::Zero(F());
-    const auto shift = hn::Set(F(), top);
-    const uint32_t* words = dropout.active && high > low ? RowWords(strip, dropout, i) : nullptr;
-    ForColumns(low, high, [&](auto part, int64_t x) HWY_ATTR {
-      auto e = Exp(hn::Sub(part.load(y + x), shift));
-      sum = hn::Add(sum, part.keep(e, 0));
-      if (words) e = Dropped(e, words + x, dropout.threshold);
-      part.store(e, y + x);
+    auto sum = hn::Zero(D());
+    const auto shift = hn::Set(D(), top);
+    const uint32_t* words = dropout.active && high > low ? row_words(strip, dropout, i) : nullptr;
+    for_columns(low, high, [&](int64_t x, auto lanes) HWY_ATTR {
+      auto e = exponential_below_0(hn::Sub(lanes.load(D(), y + x), shift));
+      sum = hn::Add(sum, lanes.keep(D(), e));
+      if (words) e = dropped(e, words + x, dropout.threshold);
+      lanes.store(D(), e, y + x);
     });
     tops[i] = top;
-    sums[i] = hn::GetLane(hn::SumOfLanes(F(), sum));
-    Clear(strip, m, i);
+    sums[i] = hn::GetLane(hn::SumOfLanes(D(), sum));
+    clear(strip, m, i);
   }
 }
 
-void LogitGradients(const Strip& strip, const StripDropout& dropout, const StripMatrix& p,
-                    const StripMatrix& g, const float* log_sum_exp, const float* means) {
-  const auto factor = hn::Set(F(), dropout.factor);
+void logit_gradients(const Strip& strip, const StripDropout& dropout, const StripMatrix& p,
+                     const StripMatrix& g, const float* log_sum_exp, const float* means) {
+  const auto factor = hn::Set(D(), dropout.factor);
   Strip seen = strip;
   for (int64_t i = 0; i < strip.rows; ++i) {
     if (std::isinf(log_sum_exp[i]) && log_sum_exp[i] < 0) seen.high[i] = seen.low[i];
     const int64_t low = seen.low[i], high = seen.high[i];
     float* py = p.data + i * p.stride;
     float* gy = g.data + i * g.stride;
-    const auto shift = hn::Set(F(), log_sum_exp[i]), mean = hn::Set(F(), means[i]);
-    const uint32_t* words = dropout.active && high > low ? RowWords(seen, dropout, i) : nullptr;
-    ForColumns(low, high, [&](auto part, int64_t x) HWY_ATTR {
-      const auto e = Exp(hn::Sub(part.load(py + x), shift));
-      auto kept = e, gradient = part.load(gy + x);
+    const auto shift = hn::Set(D(), log_sum_exp[i]), mean = hn::Set(D(), means[i]);
+    const uint32_t* words = dropout.active && high > low ? row_words(seen, dropout, i) : nullptr;
+    for_columns(low, high, [&](int64_t x, auto lanes) HWY_ATTR {
+      const auto e = exponential_below_0(hn::Sub(lanes.load(D(), py + x), shift));
+      auto kept = e, gradient = lanes.load(D(), gy + x);
       if (words) {
-        kept = Dropped(hn::Mul(e, factor), words + x, dropout.threshold);
-        gradient = Dropped(hn::Mul(gradient, factor), words + x, dropout.threshold);
+        kept = dropped(hn::Mul(e, factor), words + x, dropout.threshold);
+        gradient = dropped(hn::Mul(gradient, factor), words + x, dropout.threshold);
       }
-      part.store(kept, py + x);
-      part.store(hn::Mul(e, hn::Sub(gradient, mean)), gy + x);
+      lanes.store(D(), kept, py + x);
+      lanes.store(D(), hn::Mul(e, hn::Sub(gradient, mean)), gy + x);
     });
-    Clear(seen, p, i);
-    Clear(seen, g, i);
+    clear(seen, p, i);
+    clear(seen, g, i);
   }
 }
 
-void AddDiagonals(const Strip& strip, const StripMatrix& m, float* sums) {
+void add_diagonals(const Strip& strip, const StripMatrix& m, float* sums) {
   for (int64_t i = 0; i < strip.rows; ++i) {
-    AddVector(m.data + i * m.stride, strip.low[i], strip.high[i], sums - i);
+    add_vector(m.data + i * m.stride, strip.low[i], strip.high[i], sums - i);
   }
 }
 
-HWY_INLINE float RowSum(const float* y, int64_t begin, int64_t end) {
-  auto sum = hn::Zero(F());
-  ForColumns(begin, end,
-             [&](auto part, int64_t x) HWY_ATTR { sum = hn::Add(sum, part.load(y + x)); });
-  return hn::GetLane(hn::SumOfLanes(F(), sum));
+HWY_INLINE float row_sum(const float* y, int64_t begin, int64_t end) {
+  auto sum = hn::Zero(D());
+  for_columns(begin, end,
+              [&](int64_t x, auto lanes) HWY_ATTR { sum = hn::Add(sum, lanes.load(D(), y + x)); });
+  return hn::GetLane(hn::SumOfLanes(D(), sum));
 }
 
-void SumEnds(const Strip& strip, const StripMatrix& m, const RowTerms& terms, float* below,
-             float* above) {
+void sum_ends(const Strip& strip, const StripMatrix& m, const RowTerms& terms, float* below,
+              float* above) {
   for (int64_t i = 0; i < strip.rows; ++i) {
     const int64_t low = strip.low[i], high = strip.high[i];
     const float* y = m.data + i * m.stride;
-    below[i] = RowSum(y, low, std::min(high, terms.first_diagonal + i));
-    above[i] = RowSum(y, std::max(low, terms.last_diagonal + i + 1), high);
+    below[i] = row_sum(y, low, std::min(high, terms.first_diagonal + i));
+    above[i] = row_sum(y, std::max(low, terms.last_diagonal + i + 1), high);
   }
 }
 
-void AddColumnSums(const StripMatrix& m, int64_t rows, int64_t begin, int64_t end, float* sums) {
-  for (int64_t i = 0; i < rows; ++i) AddVector(m.data + i * m.stride, begin, end, sums);
+void add_column_sums(const StripMatrix& m, int64_t rows, int64_t begin, int64_t end, float* sums) {
+  for (int64_t i = 0; i < rows; ++i) add_vector(m.data + i * m.stride, begin, end, sums);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace tapemeasure::cpu
+}  // namespace tapemeasure::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tapemeasure::cpu {
-HWY_EXPORT(AddTerms);
-HWY_EXPORT(Exponentials);
-HWY_EXPORT(LogitGradients);
-HWY_EXPORT(AddDiagonals);
-HWY_EXPORT(SumEnds);
-HWY_EXPORT(AddColumnSums);
+HWY_EXPORT(add_terms);
+HWY_EXPORT(exponentials);
+HWY_EXPORT(logit_gradients);
+HWY_EXPORT(add_diagonals);
+HWY_EXPORT(sum_ends);
+HWY_EXPORT(add_column_sums);
 
 void add_terms(const Strip& strip, const RowTerms& terms, const StripMatrix& x) {
-  HWY_DYNAMIC_DISPATCH(AddTerms)(strip, terms, x);
+  HWY_DYNAMIC_DISPATCH(add_terms)(strip, terms, x);
 }
 void exponentials(const Strip& strip, const StripDropout& dropout, const StripMatrix& x,
                   float* tops, float* sums) {
-  HWY_DYNAMIC_DISPATCH(Exponentials)(strip, dropout, x, tops, sums);
+  HWY_DYNAMIC_DISPATCH(exponentials)(strip, dropout, x, tops, sums);
 }
 void logit_gradients(const Strip& strip, const StripDropout& dropout, const StripMatrix& x,
                      const StripMatrix& g, const float* log_sum_exp, const float* means) {
-  HWY_DYNAMIC_DISPATCH(LogitGradients)(strip, dropout, x, g, log_sum_exp, means);
+  HWY_DYNAMIC_DISPATCH(logit_gradients)(strip, dropout, x, g, log_sum_exp, means);
 }
 void add_diagonals(const Strip& strip, const StripMatrix& y, float* sums) {
-  HWY_DYNAMIC_DISPATCH(AddDiagonals)(strip, y, sums);
+  HWY_DYNAMIC_DISPATCH(add_diagonals)(strip, y, sums);
 }
 void sum_ends(const Strip& strip, const StripMatrix& y, const RowTerms& terms, float* below,
               float* above) {
-  HWY_DYNAMIC_DISPATCH(SumEnds)(strip, y, terms, below, above);
+  HWY_DYNAMIC_DISPATCH(sum_ends)(strip, y, terms, below, above);
 }
 void add_column_sums(const StripMatrix& y, int64_t rows, int64_t begin, int64_t end, float* sums) {
-  HWY_DYNAMIC_DISPATCH(AddColumnSums)(y, rows, begin, end, sums);
+  HWY_DYNAMIC_DISPATCH(add_column_sums)(y, rows, begin, end, sums);
 }
 
 }  // namespace tapemeasure::cpu

@@ -9,7 +9,7 @@ namespace {
 /// Units that a call should have, so that threads find work; fewer when there is less to share.
 constexpr int64_t kFewUnits = 16, kManyUnits = 64;
 /// Parts of keys and values cost as much as this many strips add to them.
-constexpr int64_t kStripsPerGroup = 8;
+constexpr int64_t kStripsPerGroup = 16;
 }  // namespace
 
 GradientSums::GradientSums(Backend& memory, const AttentionPlan& plan,
@@ -61,7 +61,7 @@ GradientSums::Rows GradientSums::rows(const BackwardUnit& unit, int64_t sequence
   return {view.at(sequence, 0, unit.head), view.columns};
 }
 
-void GradientSums::clear_rows(const BackwardUnit& unit, const HeadRows& gradient, Write write,
+void GradientSums::clear_keys(const BackwardUnit& unit, const HeadRows& gradient, Write write,
                               const Tensor& parts) const {
   if (parts.defined()) {
     std::fill_n(part(parts, unit.index), parts.shape()[1], 0.0f);
@@ -70,15 +70,13 @@ void GradientSums::clear_rows(const BackwardUnit& unit, const HeadRows& gradient
   if (!gradient.tensor.defined() || write == Write::kAdd) return;
   for (int64_t b = unit.first_sequence; b < unit.last_sequence; ++b) {
     const Rows to = rows(unit, b, gradient, parts);
-    for (int64_t j = 0; j < plan_.shape.keys; ++j) {
-      std::fill_n(to.data + j * to.stride, plan_.shape.width, 0.0f);
-    }
+    clear_rows(plan_.shape.keys, plan_.shape.width, to.data, to.stride);
   }
 }
 
 void GradientSums::clear(const BackwardUnit& unit) const {
-  clear_rows(unit, gradients_.k, gradients_.write_k, key_parts_);
-  clear_rows(unit, gradients_.v, gradients_.write_v, value_parts_);
+  clear_keys(unit, gradients_.k, gradients_.write_k, key_parts_);
+  clear_keys(unit, gradients_.v, gradients_.write_v, value_parts_);
   for (const Tensor* parts :
        {&query_table_, &key_table_, &value_table_, &content_bias_, &position_bias_, &bias_}) {
     if (parts->defined()) std::fill_n(part(*parts, unit.index), parts->shape()[1], 0.0f);
@@ -125,8 +123,8 @@ void GradientSums::write_table(const Tensor& parts, const OffsetColumns& columns
                             plan_.shape.width);
 #pragma omp for
   for (int64_t h = 0; h < heads; ++h) {
-    for (int64_t r = 0; r < to.rows && gradient.write == Write::kSet; ++r) {
-      std::fill_n(to.at(h, r), plan_.shape.width, 0.0f);
+    if (gradient.write == Write::kSet) {
+      clear_rows(to.rows, plan_.shape.width, to.at(h, 0), to.row_stride);
     }
     columns.scatter(part(parts, h * each), factor, to, h);
   }

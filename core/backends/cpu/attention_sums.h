@@ -58,7 +58,7 @@ class GradientSums {
   }
   Rows rows(const BackwardUnit& unit, int64_t sequence, const HeadRows& gradient,
             const Tensor& parts) const;
-  void clear_rows(const BackwardUnit& unit, const HeadRows& gradient, Write write,
+  void clear_keys(const BackwardUnit& unit, const HeadRows& gradient, Write write,
                   const Tensor& parts) const;
   /// Adds the parts of `heads` runs of units into the first of each run.
   void add_parts(const Tensor& parts, int64_t heads) const;
