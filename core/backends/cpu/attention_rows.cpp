@@ -5,11 +5,6 @@
 #include <cmath>
 #include <limits>
 
-<<<<<<< HEAD
-#include "core/random.h"
-
-=======
->>>>>>> attention
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/backends/cpu/attention_rows.cpp"
 #include <hwy/foreach_target.h>
