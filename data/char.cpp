@@ -48,11 +48,13 @@ class CharTokenizer : public Tokenizer {
               std::vector<int32_t>& ids) const override {
     for_each_code_point(text, origin, [&](int32_t value, size_t offset) {
       const auto id = ids_.find(value);
-      check<DataError>(id != ids_.end(),
-                       "{}: {}: the character '{}' (U+{:04X}) is not in the model's vocabulary of "
-                       "{} characters: leave it out, or train with tokenizer byte",
-                       origin, place_in_text(text, offset),
-                       value < 32 ? "?" : write_code_point(value), value, code_points_.size());
+      if (id == ids_.end()) {
+        throw DataError(fmt::format(
+            "{}: {}: the character '{}' (U+{:04X}) is not in the model's vocabulary of {} "
+            "characters: leave it out, or train with tokenizer byte",
+            origin, place_in_text(text, offset), value < 32 ? "?" : write_code_point(value), value,
+            code_points_.size()));
+      }
       ids.push_back(id->second);
     });
   }
