@@ -168,6 +168,10 @@ void check_resumable(const Experiment& stored, const Experiment& now) {
                        "with train --init-from to continue from these weights",
                        value.key, value.value);
   }
+  check<ConfigError>(
+      now.trainer.steps >= stored.trainer.steps,
+      "trainer.steps can only grow when a run is resumed: it is {}, {} was asked for",
+      stored.trainer.steps, now.trainer.steps);
 }
 
 }  // namespace tapemeasure

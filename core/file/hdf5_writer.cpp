@@ -9,8 +9,9 @@
 namespace tapemeasure {
 namespace {
 
-// Memory grows in steps of this size: a step is at worst one copy of all that is there.
-constexpr size_t kGrowth = 64 << 20;
+// Memory grows in steps of this size, each cleared: large ones would make small files slow. Large
+// blocks grow by moving pages, not bytes.
+constexpr size_t kGrowth = 1 << 20;
 
 void must(bool ok, const std::string& what) { check<Error>(ok, "HDF5: cannot {}", what); }
 
