@@ -53,8 +53,8 @@ CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& wei
   const int64_t width = weight.shape()[1], vocabulary = weight.shape()[0];
   const int64_t rows = hidden.value().count() / width;
   check<ShapeError>(hidden.shape()[-1] == width && targets.count() == rows,
-                    "cross_entropy: hidden is {}, weight is {}, targets are {}",
-                    hidden.shape().str(), weight.shape().str(), targets.shape().str());
+                    "cross_entropy: hidden is {}, weight is {}, targets are {}", hidden.shape(),
+                    weight.shape(), targets.shape());
   Backend& backend = hidden.value().backend();
   const DType dtype = hidden.value().dtype();
   const Head head{hidden.value().reshaped({rows, width}), weight.value(), bias.value(),
