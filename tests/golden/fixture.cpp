@@ -27,7 +27,8 @@ FixtureOptions Fixture::options() const {
   FixtureOptions options;
   Config config = Config::parse(config_, file_.path());
   const auto position = nlohmann::json::parse(config_).value("position", nlohmann::json::object());
-  // The sources add the sinusoid as it is; the project's default makes it as large as its embeddings.
+  // The sources add the sinusoid as it is; the project's default makes it as large as the
+  // embeddings.
   if (position.value("kind", "") == "sinusoidal" && !position.contains("scale")) {
     config.set("position.scale=1");
   }
