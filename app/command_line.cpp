@@ -7,6 +7,7 @@
 #include "app/commands/commands.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/file/hdf5_file.h"
 
 namespace tapemeasure {
 
@@ -18,7 +19,8 @@ int complain(const std::string& message, ExitCode code) {
 }
 
 std::string version() {
-  return fmt::format("tapemeasure {}\n{}", TAPEMEASURE_VERSION, describe_machine());
+  return fmt::format("tapemeasure {}\n{}, HDF5 {}", TAPEMEASURE_VERSION, describe_machine(),
+                     hdf5_version());
 }
 
 int act(const Action& action) {

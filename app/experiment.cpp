@@ -32,7 +32,8 @@ void name_choice(Fields& f, const char* name, std::string& value,
 void DataOptions::visit(Fields& f) {
   f.texts("text", text, "the corpus: one file, a list of files, or one prepared .h5");
   name_choice(f, "tokenizer", tokenizer, tokenizer_kinds(), "how text becomes tokens");
-  f.reals("split", split, {0, 1e9}, "shares of training, validation and test, by bytes");
+  f.reals("split", split, {0, 1e9},
+          "shares of training, validation and test, by bytes; a prepared .h5 has its own");
   f.choose("order", order, kOrders,
            "shuffled: windows in a new order each epoch; lanes: contiguous, side by side");
 }

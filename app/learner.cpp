@@ -15,6 +15,7 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
       decoder(std::make_unique<Decoder>(experiment.model, Scope(store))) {
+  if (tokenizer) decoder->limit_vocabulary(tokenizer->vocabulary());
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 

@@ -95,7 +95,8 @@ struct PrepareReport {
 PrepareReport prepare(const PrepareOptions& options, const std::string& out);
 
 /// The token file for the options, prepared once and kept in `cache` under the hash of texts and
-/// options. A single prepared .h5 file is used as it is. `notices` receives what there is to say.
+/// options. A single prepared .h5 file is used as it is; its tokenizer must be the one asked for.
+/// `notices` receives what there is to say.
 TokenFile cached_token_file(const PrepareOptions& options, const std::string& cache,
                             std::vector<std::string>& notices);
 /// $XDG_CACHE_HOME/tapemeasure or ~/.cache/tapemeasure.

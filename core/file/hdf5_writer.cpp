@@ -80,6 +80,12 @@ hid_t native_type(ElementType type) {
   throw Error("an element type that does not exist");
 }
 
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
+}
+
 size_t size_of(ElementType type) {
   switch (type) {
     case ElementType::kU8:
