@@ -61,7 +61,7 @@ double Evaluation::bits_per_byte() const {
 
 EvaluationText evaluation_text(const TokenFile& file, Split split) {
   return {file.tokens(split), file.characters(split), file.words(split), file.bytes(split),
-          fmt::format("{} ({})", file.path(), name_of(split))};
+          file.origin(split)};
 }
 
 namespace {

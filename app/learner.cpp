@@ -28,7 +28,7 @@ Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& to
                 .sequences = experiment.sequences(),
                 .context = experiment.model.context,
                 .seed = static_cast<uint64_t>(experiment.trainer.seed)},
-               tokens.path()),
+               tokens.origin(Split::kTrain)),
       run_(tape_, true) {
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
 }

@@ -65,6 +65,8 @@ class TokenFile {
   TokenFile(TokenFile&&) noexcept;
 
   const std::string& path() const { return path_; }
+  /// "a.txt + b.txt (train)": a split by the names of its texts, for messages.
+  std::string origin(Split split) const;
   TokenSpan tokens(Split split) const;
   /// Characters (code points; bytes that are not UTF-8 count one each) and whitespace-separated
   /// words of a split.

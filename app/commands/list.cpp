@@ -88,9 +88,11 @@ void print_run(const RunDirectory& directory) {
 
 /// Run directories among the paths themselves and right below them.
 int list(const std::vector<std::string>& paths) {
-  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
   for (const std::string& path : paths) {
     check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
+  }
+  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  for (const std::string& path : paths) {
     if (RunDirectory(path).exists()) {
       print_run(RunDirectory(path));
       continue;

@@ -212,7 +212,7 @@ TEST(Evaluator, BeforeCountsTheTokensOfTheWindow) {
 
 // R57.
 TEST(Evaluator, TwiceTheSameAndAlmostSoInOtherBatches) {
-  const SmallText text("char", letters(1500));
+  const SmallText text("char", letters(600));
   for (const char* backend : {"backend: reference, precision: f64", "backend: cpu"}) {
     const auto model = small_model(small_experiment(kSmall, backend), text.tokenizer);
     const double once = evaluate(*model, text.text, {16, 0}, 64).nats;

@@ -16,7 +16,7 @@ inline Experiment small_experiment(const std::string& model, const std::string& 
                                                                  "backend: reference, "
                                                                  "precision: f64") {
   return read_experiment(Config::parse("data: {text: a.txt}\nmodel: {" + model +
-                                           "}\ntrainer: {threads: 2, batch_tokens: 64, " + trainer +
+                                           "}\ntrainer: {threads: 1, batch_tokens: 64, " + trainer +
                                            "}\n",
                                        "small.yaml"));
 }
