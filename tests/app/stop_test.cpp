@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Long enough to be stopped on its way.
-const Sets kLong = {"trainer.steps=1500", "trainer.save_every=100", "trainer.evaluate_every=250",
+const Sets kLong = {"trainer.steps=700", "trainer.save_every=100", "trainer.evaluate_every=175",
                     "trainer.keep=2"};
 
 /// The last row's step, evaluations aside.
@@ -84,7 +84,7 @@ TEST_P(Stops, KilledBeforeTheFirstCheckpoint) {
   const Outcome resumed =
       run_program(resume_arguments(workspace_, run.path(), {"trainer.save_every=100"}));
   EXPECT_EQ(resumed.code, 0) << resumed.output;
-  EXPECT_NE(resumed.output.find("at step 0 of 1500"), std::string::npos);
+  EXPECT_NE(resumed.output.find("at step 0 of 700"), std::string::npos);
   expect_same_end(whole_, run);
 }
 
