@@ -267,6 +267,9 @@ void Trainer::write_results(const std::string& state) {
 
 Stop Trainer::train() {
   directory_.cut_metrics(learner_.steps_done());
+  // What an earlier end came to is no longer so.
+  std::error_code none;
+  std::filesystem::remove(directory_.file("results.json"), none);
   metrics_.reset(std::fopen(directory_.file("metrics.jsonl").c_str(), "a"));
   check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written",
                          directory_.file("metrics.jsonl"));

@@ -243,6 +243,18 @@ TEST(Lock, RefusesASecondTrainer) {
   EXPECT_EQ(third.wait(), 128 + SIGTERM);
 }
 
+// A run that goes on past its end is not finished meanwhile.
+TEST_F(Finished, IsNotFinishedOnceItGoesOn) {
+  const size_t rows = metrics(run_).size();
+  Program program(resume_arguments(workspace_, run_.path(), {"trainer.steps=1000000"}));
+  ASSERT_TRUE(wait_for_rows(run_, rows + 2));
+  EXPECT_FALSE(fs::exists(run_.file("results.json")));
+  EXPECT_NE(run_program({"list", run_.path()}).output.find("unfinished"), std::string::npos);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 128 + SIGTERM);
+  EXPECT_NE(run_program({"list", run_.path()}).output.find("stopped"), std::string::npos);
+}
+
 TEST(Run, RecordsItsThreads) {
   const Workspace workspace;
   std::ofstream(workspace.path("auto.yaml"))
