@@ -231,12 +231,14 @@ void Trainer::save(const std::string& path) {
 }
 
 void Trainer::save_now() {
-  if (saved_at_ == learner_.steps_done()) return;
-  // A checkpoint promises the rows up to its step.
-  check<CheckpointError>(!metrics_ || fsync(fileno(metrics_.get())) == 0, "{}: cannot write: {}",
-                         directory_.file("metrics.jsonl"), std::strerror(errno));
-  save(directory_.checkpoint(learner_.steps_done()));
-  saved_at_ = learner_.steps_done();
+  if (saved_at_ != learner_.steps_done()) {
+    // A checkpoint promises the rows up to its step.
+    check<CheckpointError>(!metrics_ || fsync(fileno(metrics_.get())) == 0, "{}: cannot write: {}",
+                           directory_.file("metrics.jsonl"), std::strerror(errno));
+    save(directory_.checkpoint(learner_.steps_done()));
+    saved_at_ = learner_.steps_done();
+  }
+  // Always: a process that was killed behind its last save has not come to it.
   directory_.rotate(experiment_.trainer.keep);
 }
 
@@ -265,6 +267,9 @@ void Trainer::write_results(const std::string& state) {
 
 Stop Trainer::train() {
   directory_.cut_metrics(learner_.steps_done());
+  // What an earlier end came to is no longer so.
+  std::error_code none;
+  std::filesystem::remove(directory_.file("results.json"), none);
   metrics_.reset(std::fopen(directory_.file("metrics.jsonl").c_str(), "a"));
   check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written",
                          directory_.file("metrics.jsonl"));

@@ -193,7 +193,7 @@ TEST_P(Gradient, OfWholeModelsMatchFiniteDifferences) {
                       method);
     }
   }
-  for (int number = 0; number < 40; ++number) {
+  for (int number = 0; number < 100; ++number) {
     check_gradients(with({position}, combination(number)), method);
   }
 }

@@ -120,7 +120,7 @@ TEST(NonFinite, SkipsUpToTheLimit) {
   EXPECT_TRUE(run.checkpoints().empty());
 }
 
-// An evaluation that is not finite is never the best, nor in the way of a later one.
+// The update itself can overflow: such weights must not become the last checkpoint.
 TEST(NonFinite, WeightsThatAreNotFiniteAreNotSaved) {
   const Workspace workspace;
   const RunDirectory run(workspace.path("run"));

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Long enough to be stopped on its way.
-const Sets kLong = {"trainer.steps=1500", "trainer.save_every=100", "trainer.evaluate_every=250",
+const Sets kLong = {"trainer.steps=700", "trainer.save_every=100", "trainer.evaluate_every=175",
                     "trainer.keep=2"};
 
 /// The last row's step, evaluations aside.
@@ -84,7 +84,7 @@ TEST_P(Stops, KilledBeforeTheFirstCheckpoint) {
   const Outcome resumed =
       run_program(resume_arguments(workspace_, run.path(), {"trainer.save_every=100"}));
   EXPECT_EQ(resumed.code, 0) << resumed.output;
-  EXPECT_NE(resumed.output.find("at step 0 of 1500"), std::string::npos);
+  EXPECT_NE(resumed.output.find("at step 0 of 700"), std::string::npos);
   expect_same_end(whole_, run);
 }
 
@@ -241,6 +241,18 @@ TEST(Lock, RefusesASecondTrainer) {
   ASSERT_TRUE(wait_for_rows(run, rows + 2));
   third.signal(SIGTERM);
   EXPECT_EQ(third.wait(), 128 + SIGTERM);
+}
+
+// A run that goes on past its end is not finished meanwhile.
+TEST_F(Finished, IsNotFinishedOnceItGoesOn) {
+  const size_t rows = metrics(run_).size();
+  Program program(resume_arguments(workspace_, run_.path(), {"trainer.steps=1000000"}));
+  ASSERT_TRUE(wait_for_rows(run_, rows + 2));
+  EXPECT_FALSE(fs::exists(run_.file("results.json")));
+  EXPECT_NE(run_program({"list", run_.path()}).output.find("unfinished"), std::string::npos);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 128 + SIGTERM);
+  EXPECT_NE(run_program({"list", run_.path()}).output.find("stopped"), std::string::npos);
 }
 
 TEST(Run, RecordsItsThreads) {
