@@ -63,15 +63,19 @@ OffsetMap clipped(const Variable& like, int64_t keys, int64_t queries, int64_t k
 }
 
 /// Two heads of 4, of which 2 channels are turned, with a factor on the tables.
-Backend::Rotation turn(const Variable& like, Backend::Rotation how) {
+Backend::Rotation turn(const Variable& like, int64_t first_row, bool interleaved) {
   std::vector<double> cosine, sine;
   for (int position = 0; position < 5; ++position) {
     cosine.push_back(1.2 * std::cos(0.7 * position));
     sine.push_back(1.2 * std::sin(0.7 * position));
   }
   Backend& backend = like.value().backend();
+  Backend::Rotation how;
   how.cosine = to_tensor(backend, {5, 1}, like.value().dtype(), cosine);
   how.sine = to_tensor(backend, {5, 1}, like.value().dtype(), sine);
+  how.first_row = first_row;
+  how.rows = 3;
+  how.interleaved = interleaved;
   how.heads = 2;
   how.width = 4;
   return how;
@@ -137,13 +141,13 @@ std::vector<OpCase> op_cases() {
        "halves, whole matrix",
        {{2, 3, 8}},
        [](Run& r, const Inputs& x) {
-         return rotate(r, {x[0], 3, 0}, turn(x[0], {.first_row = 1, .rows = 3})).matrix;
+         return rotate(r, {x[0], 3, 0}, turn(x[0], 1, false)).matrix;
        }},
       {"rotate",
        "interleaved, some rows and columns",
        {{2, 4, 13}},
        [](Run& r, const Inputs& x) {
-         return rotate(r, {x[0], 4, 3}, turn(x[0], {.rows = 3, .interleaved = true})).matrix;
+         return rotate(r, {x[0], 4, 3}, turn(x[0], 0, true)).matrix;
        }},
       {"cross_entropy",
        "one chunk",
