@@ -35,7 +35,8 @@ void DataOptions::visit(Fields& f) {
   f.reals("split", split, {0, 1e9},
           "shares of training, validation and test, by bytes; a prepared .h5 has its own");
   f.choose("order", order, kOrders,
-           "shuffled: windows in a new order each epoch; lanes: contiguous, side by side");
+           "shuffled: windows in a new order each epoch; lanes (the default with model.memory): "
+           "contiguous, side by side");
 }
 
 void TrainerOptions::visit(Fields& f) {
@@ -117,6 +118,12 @@ Experiment read_experiment(const Config& config) {
                      "{}: data.split leaves nothing to train on: its first number is 0",
                      config.place("data.split"));
   experiment.model.validate([&](const std::string& key) { return config.place(key); });
+  DataOptions& data = experiment.data;
+  if (experiment.model.memory > 0 && !config.has("data.order")) data.order = DataOrder::kLanes;
+  check<ConfigError>(experiment.model.memory == 0 || data.order == DataOrder::kLanes,
+                     "{}: data.order shuffled does not go with model.memory: what is remembered "
+                     "must be the text before; use lanes",
+                     config.place("data.order"));
   check_batches(config, experiment);
   check<ConfigError>(t.precision == Precision::kF32 || t.backend == "reference",
                      "{}: trainer.precision f64 needs trainer.backend reference, not {}",

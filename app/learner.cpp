@@ -31,6 +31,10 @@ Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& to
                tokens.origin(Split::kTrain)),
       run_(tape_, true) {
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
+  if (const int64_t length = experiment.model.memory; length > 0) {
+    memory_.emplace(
+        model.decoder->memory(*model.backend, model.dtype, experiment.sequences(), length));
+  }
 }
 
 double Learner::accumulate() {
@@ -41,7 +45,10 @@ double Learner::accumulate() {
   for (int64_t first = 0; first < sequences; first += at_once) {
     const int64_t count = std::min(at_once, sequences - first);
     run_.begin(steps_done_, first);
-    const Variable hidden = model_.decoder->hidden(run_, batch_.tokens_BT.rows(first, count));
+    const Tensor tokens_BT = batch_.tokens_BT.rows(first, count);
+    const Variable hidden =
+        memory_ ? model_.decoder->hidden(run_, tokens_BT, MemoryLanes{&*memory_, first})
+                : model_.decoder->hidden(run_, tokens_BT);
     const CrossEntropy result =
         model_.decoder->loss(run_, hidden, batch_.targets_BT.rows(first, count), factor);
     total += result.total;
@@ -49,6 +56,7 @@ double Learner::accumulate() {
     tape_.clear();
   }
   model_.store.complete_gradients();
+  if (memory_) memory_->advance();
   return total * factor;
 }
 
@@ -57,10 +65,13 @@ StepReport Learner::step() {
   StepReport report;
   report.scored = batch_.scored;
   report.epoch = batch_.epoch;
+  if (memory_ && batch_.restarts) memory_->clear();
   report.loss = accumulate();
   report.gradient_norm = optimizer_.gradient_norm();
   if (!std::isfinite(report.loss)) {
     report.nonfinite = "the loss";
+    // What these activations left behind would spoil every later step.
+    if (memory_) memory_->clear();
   } else if (!std::isfinite(report.gradient_norm)) {
     report.nonfinite = "the gradient of " + optimizer_.first_nonfinite();
   } else {
@@ -76,6 +87,7 @@ void Learner::visit_state(StateVisitor& v) {
   v.integer("trainer/step", steps_done_);
   visit_parameters(v, model_.store);
   optimizer_.visit_state(v);
+  if (memory_) memory_->visit_state(v);
 }
 
 }  // namespace tapemeasure

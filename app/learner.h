@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/experiment.h"
@@ -47,7 +48,7 @@ class Learner {
   int64_t steps_done() const { return steps_done_; }
   const Optimizer& optimizer() const { return optimizer_; }
   const Batcher& batcher() const { return batcher_; }
-  /// Parameters, optimizer, and the one step counter.
+  /// Parameters, optimizer, segment memory, and the one step counter.
   void visit_state(StateVisitor& v);
 
  private:
@@ -60,6 +61,7 @@ class Learner {
   Batch batch_;
   Tape tape_;
   Run run_;
+  std::optional<Memory> memory_;  // of the whole batch, where the model has one
   int64_t steps_done_ = 0;
 };
 

@@ -35,6 +35,9 @@ Variable embedding(Run& run, const Variable& table, const Tensor& ids, double fa
 Variable add_rows(Run& run, const Variable& x_BTD, const Variable& table, int64_t first_row,
                   double factor = 1);
 
+/// The rows of a_BMD followed by those of b_BTD, sequence by sequence: [B, M + T, D].
+Variable concat_rows(Run& run, const Variable& a_BMD, const Variable& b_BTD);
+
 /// Where an attention finds the vectors of its heads: columns [first_column, first_column + H * d)
 /// of a matrix with `rows` rows per sequence.
 struct HeadColumns {
@@ -42,6 +45,9 @@ struct HeadColumns {
   int64_t rows = 0;
   int64_t first_column = 0;
 };
+/// Head vectors turned by their positions, as Backend::rotate turns them: a matrix of their own,
+/// [B, how.rows, how.heads * how.width].
+HeadColumns rotate(Run& run, const HeadColumns& x, const Backend::Rotation& how);
 using AttentionTerms = AttentionTermsOf<Variable>;
 /// The one attention; see AttentionTermsOf for the formula. Returns [B, T, H * d]. q, k and v may
 /// be columns of one Variable.

@@ -22,10 +22,11 @@ std::vector<double> draw(const Parameter& parameter, uint64_t seed) {
   const uint64_t key = random_key(seed, Stream::kInitialisation, 0, hash_text(parameter.name));
   std::vector<double> values(static_cast<size_t>(parameter.shape.count()), parameter.init.value);
   const double size = parameter.init.value;
+  if (parameter.init.kind == Init::kValues) return parameter.init.given;
   if (parameter.init.kind == Init::kUniform) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = size * (2 * random_uniform(key, i) - 1);
   } else if (parameter.init.kind == Init::kNormal) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = size * random_normal(key, i);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = parameter.init.mean + size * random_normal(key, i);
   }
   return values;
 }

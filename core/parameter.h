@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/backend.h"
@@ -16,12 +17,15 @@ namespace tapemeasure {
 
 /// How a parameter starts. Drawn in double from (seed, name), then rounded.
 struct Init {
-  enum Kind { kConstant, kUniform, kNormal } kind = kConstant;
-  double value = 0;  ///< the constant, the bound of U(-b, b), the deviation of N(0, s^2)
-  static Init zeros() { return {kConstant, 0}; }
-  static Init ones() { return {kConstant, 1}; }
-  static Init uniform(double bound) { return {kUniform, bound}; }
-  static Init normal(double deviation) { return {kNormal, deviation}; }
+  enum Kind { kConstant, kUniform, kNormal, kValues } kind = kConstant;
+  double value = 0;  ///< the constant, the bound of U(-b, b), the deviation of N(mean, s^2)
+  double mean = 0;   ///< of a normal
+  std::vector<double> given = {};  ///< all values, one by one
+  static Init zeros() { return {kConstant, 0, 0, {}}; }
+  static Init ones() { return {kConstant, 1, 0, {}}; }
+  static Init uniform(double bound) { return {kUniform, bound, 0, {}}; }
+  static Init normal(double deviation, double mean = 0) { return {kNormal, deviation, mean, {}}; }
+  static Init values(std::vector<double> given) { return {kValues, 0, 0, std::move(given)}; }
 };
 
 /// What a parameter is, for decay groups and for counting parts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// B batch, T tokens, S keys, D width, H heads, d head width.
+// B batch, T tokens, S keys, D width, H heads, d head width, C = H * d.
 #include "layers/attention.h"
 
 #include <cmath>
@@ -18,20 +18,36 @@ AttentionLayer::AttentionLayer(const ModelOptions& model, const PositionMethod& 
       dropout_(model.the_attention_dropout()),
       site_(hash_text(scope.path())),
       projections_(model, scope),
-      position_(method.layer(scope / "position")),
+      position_(method.layer(scope / "position", projections_)),
       output_({heads_ * head_width_, model.width, model.has_bias("output")},
-              linear_init(model, heads_ * head_width_, true), scope / "output") {
-  mask_.window = model.window;
-}
+              linear_init(model, heads_ * head_width_, LinearUse::kResidual), scope / "output") {}
 
-Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
+namespace {
+/// `x` turned by the positions of its rows.
+HeadColumns turned(Run& run, const HeadColumns& x, Backend::Rotation how, int64_t first_position,
+                   int64_t heads, int64_t width) {
+  how.first_row = first_position;
+  how.rows = x.rows;
+  how.heads = heads;
+  how.width = width;
+  return rotate(run, x, how);
+}
+}  // namespace
+
+Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD, const Span& span,
                                                 KeyValueCache& cache) const {
   const int64_t batch = x_BTD.shape()[0], rows = x_BTD.shape()[1];
   const int64_t capacity = cache.keys_BSC.shape()[1];
   check<ShapeError>(cache.length + rows <= capacity, "a cache of {} rows cannot take {} after {}",
                     capacity, rows, cache.length);
+  const auto rotation = position_->rotation(span);
+  const auto project = [&](Projections::Part part) {
+    const HeadColumns x{projections_(run, x_BTD, part), rows, 0};
+    if (!rotation || part == Projections::kValue) return x;
+    return turned(run, x, *rotation, span.first_query, heads_, head_width_);
+  };
   const auto append = [&](Projections::Part part, const Tensor& cache_BSC) {
-    const Tensor fresh_BTC = projections_(run, x_BTD, part).value();
+    const Tensor fresh_BTC = project(part).matrix.value();
     for (int64_t b = 0; b < batch; ++b) {
       const Tensor to = cache_BSC.rows(b, 1).reshaped({capacity, cache_BSC.shape()[2]});
       const Tensor from = fresh_BTC.rows(b, 1).reshaped({rows, cache_BSC.shape()[2]});
@@ -39,18 +55,45 @@ Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
     }
     return HeadColumns{Variable(cache_BSC), capacity, 0};
   };
-  const HeadColumns q{projections_(run, x_BTD, Projections::kQuery), rows, 0};
-  return {q, append(Projections::kKey, cache.keys_BSC),
+  return {project(Projections::kQuery), append(Projections::kKey, cache.keys_BSC),
           append(Projections::kValue, cache.values_BSC)};
 }
 
-Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, KeyValueCache* cache) const {
+Projections::Heads AttentionLayer::heads(Run& run, const Variable& x_BTD, const Source& source,
+                                         const Span& span) const {
+  if (source.cache) return cached_heads(run, x_BTD, span, *source.cache);
+  const bool own = !source.rows_BSD.defined();
+  Projections::Heads heads =
+      own ? projections_(run, x_BTD) : projections_(run, x_BTD, source.rows_BSD);
+  const auto rotation = position_->rotation(span);
+  if (!rotation) return heads;
+  const int64_t columns = heads_ * head_width_;
+  if (own && heads.k.first_column == heads.q.first_column + columns) {
+    // Queries and keys lie side by side: they turn together, as twice the heads.
+    heads.q = turned(run, heads.q, *rotation, span.first_query, 2 * heads_, head_width_);
+    heads.k = {heads.q.matrix, heads.q.rows, columns};
+    return heads;
+  }
+  heads.q = turned(run, heads.q, *rotation, span.first_query, heads_, head_width_);
+  heads.k = turned(run, heads.k, *rotation, span.first_key, heads_, head_width_);
+  return heads;
+}
+
+Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Source& source) const {
   const int64_t batch = x_BTD.shape()[0], rows = x_BTD.shape()[1];
-  const int64_t past = cache ? cache->length : 0;
-  const Projections::Heads heads =
-      cache ? cached_heads(run, x_BTD, *cache) : projections_(run, x_BTD);
-  const Span span{.queries = rows, .keys = past + rows, .first_query = past, .first_key = 0};
-  AttentionTerms terms = position_->terms(run, span);
+  int64_t past = 0;
+  if (source.cache) past = source.cache->length;
+  if (source.rows_BSD.defined()) past = source.rows_BSD.shape()[1] - rows;
+  const Span span{.queries = rows,
+                  .keys = past + rows,
+                  .first_query = past,
+                  .first_key = 0,
+                  .causal = source.mask.causal,
+                  .backend = &x_BTD.value().backend(),
+                  .dtype = x_BTD.value().dtype()};
+  const Projections::Heads qkv = heads(run, x_BTD, source, span);
+  AttentionTerms terms =
+      position_->terms(run, span, source.cache ? &source.cache->tables : nullptr);
   terms.scale *= scale_;
   const AttentionShape shape{.batch = batch,
                              .heads = heads_,
@@ -60,8 +103,8 @@ Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, KeyValueCac
                              .first_query = span.first_query,
                              .first_key = span.first_key};
   const Variable mixed_BTC =
-      attention(run, shape, heads.q, heads.k, heads.v, mask_, terms, run.dropout(dropout_, site_));
-  if (cache) cache->length += rows;
+      attention(run, shape, qkv.q, qkv.k, qkv.v, source.mask, terms, run.dropout(dropout_, site_));
+  if (source.cache) source.cache->length += rows;
   return output_(run, mixed_BTC);
 }
 

@@ -12,19 +12,28 @@
 
 namespace tapemeasure {
 
+/// What an attention reads besides its queries.
+struct Source {
+  /// Rows whose last ones are the queries' own: memory comes before them. Undefined: the queries'
+  /// rows alone, or behind those in the cache.
+  Variable rows_BSD = {};
+  KeyValueCache* cache = nullptr;  ///< generation: no gradients; grows by the queries' rows
+  AttentionMask mask = {};
+};
+
 class AttentionLayer {
  public:
   AttentionLayer(const ModelOptions& model, const PositionMethod& method, const Scope& scope);
-  /// x_BTD at positions 0 ... T-1 attends to itself; with a cache (generation: no gradients) its
-  /// rows follow those in the cache, which grows by T.
-  Variable operator()(Run& run, const Variable& x_BTD, KeyValueCache* cache) const;
+  Variable operator()(Run& run, const Variable& x_BTD, const Source& source) const;
 
  private:
-  Projections::Heads cached_heads(Run& run, const Variable& x_BTD, KeyValueCache& cache) const;
+  Projections::Heads cached_heads(Run& run, const Variable& x_BTD, const Span& span,
+                                  KeyValueCache& cache) const;
+  Projections::Heads heads(Run& run, const Variable& x_BTD, const Source& source,
+                           const Span& span) const;
 
   int64_t heads_, head_width_;
   double scale_;
-  AttentionMask mask_;
   double dropout_;
   uint64_t site_;
   Projections projections_;

@@ -9,12 +9,22 @@
 
 namespace tapemeasure {
 
+/// What a block's attention reads besides the block's input.
+struct BlockSource {
+  Tensor memory_BMD = {};  ///< earlier inputs of this block, or undefined
+  KeyValueCache* cache = nullptr;
+  AttentionMask mask = {};
+};
+
 class Block {
  public:
   Block(const ModelOptions& model, const PositionMethod& method, const Scope& scope);
-  Variable operator()(Run& run, const Variable& x_BTD, KeyValueCache* cache) const;
+  Variable operator()(Run& run, const Variable& x_BTD, const BlockSource& source) const;
 
  private:
+  /// The attention of x, already normed where norms come first.
+  Variable mix(Run& run, const Variable& x_BTD, const BlockSource& source) const;
+
   NormPosition norm_position_;
   double dropout_;
   uint64_t attention_site_, feedforward_site_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "layers/decoder.h"
 
+#include <algorithm>
+
+#include "core/host.h"
 #include "layers/initialisation.h"
 
 namespace tapemeasure {
@@ -11,7 +14,8 @@ Decoder::Decoder(const ModelOptions& options, const Scope& scope)
       embedding_((scope / "embedding")
                      .parameter("weight", {options.vocabulary.value(), options.width},
                                 Init::normal(options.embedding_deviation()), Role::kEmbedding)),
-      method_(options.position.options->build(options, scope / "position")) {
+      method_(options.position.options->build(options, scope / "position")),
+      absolute_(options.position.options->build_absolute(options, scope / "position")) {
   if (options.embedding_norm) embedding_norm_.emplace(options, scope / "embedding_norm");
   blocks_.reserve(static_cast<size_t>(options.layers));
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -28,17 +32,83 @@ Decoder::Decoder(const ModelOptions& options, const Scope& scope)
   }
 }
 
+namespace {
+/// The last `count` rows of every sequence, for values that no gradient reaches.
+Variable last_rows(const Variable& x_BTD, int64_t count) {
+  const Tensor& x = x_BTD.value();
+  const int64_t batch = x.shape()[0], rows = x.shape()[1], width = x.shape()[2];
+  const Tensor y = empty(x.backend(), {batch, count, width}, x.dtype());
+  for (int64_t b = 0; b < batch; ++b) {
+    const Tensor from = x.rows(b, 1).reshaped({rows, width}).rows(rows - count, count);
+    x.backend().scale(1, from, y.rows(b, 1).reshaped({count, width}));
+  }
+  return Variable(y);
+}
+}  // namespace
+
+Variable Decoder::hidden(Run& run, const Tensor& tokens_BT, const MemoryLanes& lanes) const {
+  return forward(run, tokens_BT, nullptr, lanes);
+}
+
 Variable Decoder::hidden(Run& run, const Tensor& tokens_BT, Caches* caches) const {
+  if (caches == nullptr) return forward(run, tokens_BT, nullptr, {});
+  const int64_t batch = tokens_BT.shape()[0], fresh = tokens_BT.shape()[1];
+  const int32_t* token = tokens_BT.data<int32_t>();
+  for (std::vector<int32_t>& sequence : caches->tokens) {
+    sequence.insert(sequence.end(), token, token + fresh);
+    token += fresh;
+  }
+  const int64_t length = caches->position + fresh, version = method_->version(length);
+  if (caches->position == 0) caches->version = version;
+  if (version == caches->version) return forward(run, tokens_BT, caches, {});
+  // Keys in the cache were turned by other angles, and so were what all later layers made of them:
+  // everything is read again.
+  for (KeyValueCache& layer : caches->layers) layer.length = 0;
+  caches->position = 0;
+  caches->version = version;
+  std::vector<int32_t> all;
+  for (const std::vector<int32_t>& sequence : caches->tokens) {
+    all.insert(all.end(), sequence.begin(), sequence.end());
+  }
+  const Tensor all_BT = to_tensor(tokens_BT.backend(), {batch, length}, all);
+  return last_rows(forward(run, all_BT, caches, {}), fresh);
+}
+
+AttentionMask Decoder::mask(const MemoryLanes& lanes) const {
+  AttentionMask mask;
+  mask.window = options_.window;
+  if (options_.same_length) {
+    const int64_t seen = lanes.memory ? lanes.memory->length() : options_.memory;
+    mask.window = mask.window > 0 ? std::min(mask.window, seen) : seen;
+  }
+  return mask;
+}
+
+Variable Decoder::forward(Run& run, const Tensor& tokens_BT, Caches* caches,
+                          const MemoryLanes& lanes) const {
   const int64_t first = caches ? caches->position : 0;
   Variable x_BTD = embedding(run, run.tape.leaf(embedding_), tokens_BT, options_.embedding_scale);
   x_BTD = method_->embed(run, x_BTD, first);
+  if (absolute_) x_BTD = absolute_->embed(run, x_BTD, first);
   if (embedding_norm_) x_BTD = (*embedding_norm_)(run, x_BTD);
   x_BTD = dropout(run, x_BTD, run.dropout(options_.dropout, embedding_site_));
+  BlockSource source{.mask = mask(lanes)};
   for (size_t layer = 0; layer < blocks_.size(); ++layer) {
-    x_BTD = blocks_[layer](run, x_BTD, caches ? &caches->layers[layer] : nullptr);
+    if (caches) source.cache = &caches->layers[layer];
+    if (lanes.memory) {
+      const auto index = static_cast<int64_t>(layer);
+      source.memory_BMD = lanes.memory->layer(index, lanes.first_sequence, tokens_BT.shape()[0]);
+      lanes.memory->keep(index, lanes.first_sequence, x_BTD.value());
+    }
+    x_BTD = blocks_[layer](run, x_BTD, source);
   }
   if (caches) caches->position += tokens_BT.shape()[1];
   return norm_ ? (*norm_)(run, x_BTD) : x_BTD;
+}
+
+std::optional<int64_t> Decoder::longest() const {
+  const auto longest = method_->longest();
+  return longest || !absolute_ ? longest : absolute_->longest();
 }
 
 Variable Decoder::head_weight(Run& run) const {
@@ -64,10 +134,19 @@ Variable Decoder::logits(Run& run, const Variable& hidden_BTD) const {
 Caches Decoder::caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const {
   const Shape shape{batch, capacity, options_.heads * options_.the_head_width()};
   Caches caches;
+  caches.tokens.resize(static_cast<size_t>(batch));
   for (int64_t layer = 0; layer < options_.layers; ++layer) {
-    caches.layers.push_back({empty(backend, shape, dtype), empty(backend, shape, dtype), 0});
+    caches.layers.push_back({empty(backend, shape, dtype), empty(backend, shape, dtype)});
   }
   return caches;
+}
+
+Memory Decoder::memory(Backend& backend, DType dtype, int64_t sequences, int64_t length) const {
+  return Memory(backend, dtype,
+                {.layers = options_.layers,
+                 .sequences = sequences,
+                 .width = options_.width,
+                 .length = length});
 }
 
 }  // namespace tapemeasure

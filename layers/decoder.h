@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layers/block.h"
+#include "layers/memory.h"
 #include "layers/options.h"
 
 namespace tapemeasure {
@@ -19,6 +20,9 @@ class Decoder {
   /// Hidden states before the head, [B, T, D]; tokens i32 [B, T]. With caches the tokens follow
   /// those already in them.
   Variable hidden(Run& run, const Tensor& tokens_BT, Caches* caches = nullptr) const;
+  /// The same for tokens that follow the segments in a memory, which keeps what this one adds. The
+  /// caller advances it once all its sequences are done.
+  Variable hidden(Run& run, const Tensor& tokens_BT, const MemoryLanes& lanes) const;
   /// Losses of hidden states against targets i32 [B, T] (negative: not scored).
   CrossEntropy loss(Run& run, const Variable& hidden_BTD, const Tensor& targets_BT,
                     double factor) const;
@@ -29,11 +33,16 @@ class Decoder {
 
   /// Empty caches with room for `capacity` rows.
   Caches caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const;
+  /// An empty memory; its length may differ from the one of training.
+  Memory memory(Backend& backend, DType dtype, int64_t sequences, int64_t length) const;
   /// The longest sequence that positions allow, if there is one.
-  std::optional<int64_t> longest() const { return method_->longest(); }
+  std::optional<int64_t> longest() const;
   const ModelOptions& options() const { return options_; }
 
  private:
+  Variable forward(Run& run, const Tensor& tokens_BT, Caches* caches,
+                   const MemoryLanes& lanes) const;
+  AttentionMask mask(const MemoryLanes& lanes) const;
   Variable head_weight(Run& run) const;
   Variable head_bias(Run& run) const;
 
@@ -42,6 +51,7 @@ class Decoder {
   uint64_t embedding_site_;
   Parameter& embedding_;
   std::unique_ptr<PositionMethod> method_;
+  std::unique_ptr<PositionMethod> absolute_;  // beside a relative method, or null
   std::optional<NormLayer> embedding_norm_, norm_;
   std::vector<Block> blocks_;
   Parameter* head_weight_ = nullptr;

@@ -15,7 +15,7 @@ FeedForward::FeedForward(const ModelOptions& model, const Scope& scope)
     : activation_(model.activation),
       up_(inner(model, "up"), linear_init(model, model.width), scope / "up"),
       down_({model.the_feedforward(), model.width, model.has_bias("down")},
-            linear_init(model, model.the_feedforward(), true), scope / "down") {
+            linear_init(model, model.the_feedforward(), LinearUse::kResidual), scope / "down") {
   if (model.gated) {
     gate_.emplace(inner(model, "gate"), linear_init(model, model.width), scope / "gate");
   }

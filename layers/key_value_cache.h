@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The keys and values that one attention layer has seen, for generation. Keys are kept before any
-// relative term (and after rotation, for rotary methods), so that they never go stale.
+// relative term (and after rotation, for rotary methods), so that they never go stale while a
+// method's rotation stays the same.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,25 @@
 
 namespace tapemeasure {
 
+/// Tables of a layer's position terms that cost a product: made once, since generation changes no
+/// weight. Undefined until then.
+struct KeptTables {
+  Tensor query_table, key_table;
+};
+
 struct KeyValueCache {
   Tensor keys_BSC, values_BSC;  ///< [sequences, capacity, heads * head width]
   int64_t length = 0;           ///< rows in use
+  KeptTables tables = {};
 };
 
-/// What generation carries from call to call: a cache per layer and the position of the next token.
+/// What generation carries from call to call: a cache per layer, the tokens fed so far, the
+/// position of the next one, and the rotation that the cached keys have.
 struct Caches {
   std::vector<KeyValueCache> layers;
+  std::vector<std::vector<int32_t>> tokens;  ///< of each sequence
   int64_t position = 0;
+  int64_t version = 0;
 };
 
 }  // namespace tapemeasure

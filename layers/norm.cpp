@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "layers/norm.h"
 
+#include "layers/initialisation.h"
+
 namespace tapemeasure {
 
 NormLayer::NormLayer(const ModelOptions& model, const Scope& scope)
     : kind_(model.norm),
       epsilon_(model.norm_epsilon),
-      weight_(scope.parameter("weight", {model.width}, Init::ones(), Role::kNorm)) {
+      weight_(scope.parameter("weight", {model.width}, gain_init(model), Role::kNorm)) {
   if (kind_ == Norm::kLayerNorm) {
     bias_ = &scope.parameter("bias", {model.width}, Init::zeros(), Role::kNorm);
   }

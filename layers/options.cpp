@@ -12,7 +12,7 @@ constexpr const char* kKinds[] = {"decoder"};
 constexpr const char* kActivations[] = {"relu", "gelu", "gelu_tanh", "silu"};
 constexpr const char* kNorms[] = {"layernorm", "rmsnorm"};
 constexpr const char* kNormPositions[] = {"pre", "post"};
-constexpr const char* kInitialisations[] = {"scaled", "gpt2"};
+constexpr const char* kInitialisations[] = {"scaled", "gpt2", "t5", "transformer_xl"};
 constexpr const char* kScaleWords[] = {"rsqrt"};
 constexpr const char* kLinears[] = {"query", "key", "value", "output", "up", "gate", "down"};
 }  // namespace
@@ -46,11 +46,17 @@ void ModelOptions::visit(Fields& f) {
                  "rsqrt: 1 / sqrt(head_width); or a number");
   f.integer("window", window, {0, 1 << 24}, "a query sees only keys nearer than this; 0: all",
             "tokens");
+  f.integer("memory", memory, {0, 1 << 24},
+            "inputs of earlier segments that every layer remembers, without gradient", "tokens");
+  f.boolean("same_length", same_length,
+            "a query sees only the last `memory` keys, itself included");
   f.real("dropout", dropout, {0, 0.999},
          "of embeddings, attention and feed-forward outputs, and attention weights");
   f.real("attention_dropout", attention_dropout, {0, 0.999}, "dropout", "of attention weights");
-  f.choose("initialisation", initialisation, kInitialisations,
-           "scaled: uniform by fan-in; gpt2: normal with deviation 0.02");
+  f.choose(
+      "initialisation", initialisation, kInitialisations,
+      "scaled: uniform by fan-in; gpt2: normal with deviation 0.02; t5, transformer_xl: as their "
+      "authors'");
   f.kind("position", position, position_methods(), "how tokens are told where they are");
 }
 
@@ -63,6 +69,19 @@ void ModelOptions::validate(const std::function<std::string(const std::string&)>
   check<ConfigError>(gated || !gate,
                      "{}: model.bias names gate, but model.gated is false: there is no gate",
                      place("model.bias"));
+  check<ConfigError>(!same_length || memory > 0,
+                     "{}: model.same_length needs model.memory, which says how many keys a query "
+                     "sees",
+                     place("model.same_length"));
+  const std::string refusal = position.options->refuses_memory();
+  check<ConfigError>(memory == 0 || refusal.empty(),
+                     "{}: model.memory does not go with model.position.kind {}: {}",
+                     place("model.memory"), position.kind, refusal);
+  try {
+    position.options->validate(*this);
+  } catch (const ConfigError& error) {
+    throw ConfigError(place("model.position") + ": " + error.what());
+  }
 }
 
 bool ModelOptions::has_bias(const std::string& linear) const {
@@ -71,7 +90,9 @@ bool ModelOptions::has_bias(const std::string& linear) const {
 }
 
 double ModelOptions::embedding_deviation() const {
-  return initialisation == Initialisation::kGpt2 ? 0.02 : 0.45 / std::sqrt(double(width));
+  const bool small =
+      initialisation == Initialisation::kGpt2 || initialisation == Initialisation::kTransformerXl;
+  return small ? 0.02 : 0.45 / std::sqrt(double(width));
 }
 
 }  // namespace tapemeasure

@@ -16,7 +16,7 @@
 namespace tapemeasure {
 
 enum class NormPosition { kPre, kPost };
-enum class Initialisation { kScaled, kGpt2 };
+enum class Initialisation { kScaled, kGpt2, kT5, kTransformerXl };
 
 struct ModelOptions {
   int64_t layers = 4;
@@ -42,6 +42,8 @@ struct ModelOptions {
   std::string attention_scale_word = "rsqrt";
   double attention_scale = 0;  // where attention_scale is a number
   int64_t window = 0;
+  int64_t memory = 0;
+  bool same_length = false;
   double dropout = 0;
   std::optional<double> attention_dropout;
   Initialisation initialisation = Initialisation::kScaled;

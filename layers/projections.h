@@ -23,8 +23,10 @@ class Projections {
   /// q, k and v of the same rows, x [B, T, D]: columns of one matrix where all or none of the three
   /// have a bias.
   Heads operator()(Run& run, const Variable& x_BTD) const;
-  /// One of them alone.
-  Variable operator()(Run& run, const Variable& x_BTD, Part part) const;
+  /// q of some rows, k and v of others.
+  Heads operator()(Run& run, const Variable& query_BTD, const Variable& source_BSD) const;
+  /// One of them alone, of x [..., D].
+  Variable operator()(Run& run, const Variable& x, Part part) const;
 
  private:
   int64_t columns_;

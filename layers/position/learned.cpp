@@ -43,6 +43,8 @@ class Learned : public PositionMethod {
 
 class LearnedOptions : public PositionOptions {
  public:
+  std::string refuses_memory() const override { return absolute_memory_conflict("learned"); }
+
   std::unique_ptr<PositionMethod> build(const ModelOptions& model,
                                         const Scope& scope) const override {
     return std::make_unique<Learned>(model, scope);

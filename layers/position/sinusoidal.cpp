@@ -47,6 +47,8 @@ class SinusoidalOptions : public PositionOptions {
            "multiplies the table");
   }
 
+  std::string refuses_memory() const override { return absolute_memory_conflict("sinusoidal"); }
+
   std::unique_ptr<PositionMethod> build(const ModelOptions& model, const Scope&) const override {
     const double matching = std::sqrt(2.0) * model.embedding_deviation() * model.embedding_scale;
     return std::make_unique<Sinusoidal>(SinusoidTable{.width = model.width,

@@ -62,6 +62,25 @@ OffsetMap clipped(const Variable& like, int64_t keys, int64_t queries, int64_t k
   return {to_tensor(like.value().backend(), {int64_t(rows.size())}, rows), first};
 }
 
+/// Two heads of 4, of which 2 channels are turned, with a factor on the tables.
+Backend::Rotation turn(const Variable& like, int64_t first_row, bool interleaved) {
+  std::vector<double> cosine, sine;
+  for (int position = 0; position < 5; ++position) {
+    cosine.push_back(1.2 * std::cos(0.7 * position));
+    sine.push_back(1.2 * std::sin(0.7 * position));
+  }
+  Backend& backend = like.value().backend();
+  Backend::Rotation how;
+  how.cosine = to_tensor(backend, {5, 1}, like.value().dtype(), cosine);
+  how.sine = to_tensor(backend, {5, 1}, like.value().dtype(), sine);
+  how.first_row = first_row;
+  how.rows = 3;
+  how.interleaved = interleaved;
+  how.heads = 2;
+  how.width = 4;
+  return how;
+}
+
 std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases = {
       {"linear",
@@ -114,6 +133,22 @@ std::vector<OpCase> op_cases() {
        "",
        {{2, 3, 4}, {6, 4}},
        [](Run& r, const Inputs& x) { return add_rows(r, x[0], x[1], 2, 0.7); }},
+      {"concat_rows",
+       "",
+       {{2, 3, 4}, {2, 2, 4}},
+       [](Run& r, const Inputs& x) { return concat_rows(r, x[0], x[1]); }},
+      {"rotate",
+       "halves, whole matrix",
+       {{2, 3, 8}},
+       [](Run& r, const Inputs& x) {
+         return rotate(r, {x[0], 3, 0}, turn(x[0], 1, false)).matrix;
+       }},
+      {"rotate",
+       "interleaved, some rows and columns",
+       {{2, 4, 13}},
+       [](Run& r, const Inputs& x) {
+         return rotate(r, {x[0], 4, 3}, turn(x[0], 0, true)).matrix;
+       }},
       {"cross_entropy",
        "one chunk",
        {{2, 5, 4}, {7, 4}, {7}},
@@ -273,8 +308,8 @@ TEST(OpCases, CoverEveryRecordedName) {
   for (const OpCase& op : op_cases()) covered.insert(op.op);
   // All names that core/ops hands to Tape::record, read from the sources.
   const std::regex record("record\\(\\s*\"([a-z_]+)\"");
-  for (const char* file :
-       {"linear", "elementwise", "normalize", "tables", "cross_entropy", "attention"}) {
+  for (const char* file : {"linear", "elementwise", "normalize", "tables", "cross_entropy",
+                           "attention", "concat", "rotate"}) {
     std::ifstream in(std::string(TAPEMEASURE_SOURCE_DIR) + "/core/ops/" + file + ".cpp");
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     ASSERT_FALSE(text.empty()) << file;

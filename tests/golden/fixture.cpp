@@ -15,6 +15,8 @@ void FixtureOptions::visit(Fields& f) {
   f.kind("optimizer", optimizer, update_rules(), "");
   f.kind("schedule", schedule, schedules(), "");
   f.integer("new_tokens", new_tokens, {0, 1 << 20}, "");
+  static const char* const kMasks[] = {"causal", "full", "window"};
+  f.choice("mask", mask, kMasks, "");
 }
 
 Fixture::Fixture(const std::string& path)
@@ -27,12 +29,15 @@ FixtureOptions Fixture::options() const {
   FixtureOptions options;
   Config config = Config::parse(config_, file_.path());
   const auto position = nlohmann::json::parse(config_).value("position", nlohmann::json::object());
-  // The sources add the sinusoid as it is; the project's default makes it as large as the
+  // The sources add the sinusoid as it is; the project's default makes it as large as its
   // embeddings.
   if (position.value("kind", "") == "sinusoidal" && !position.contains("scale")) {
     config.set("position.scale=1");
   }
   config.into(options);
+  const bool has_model =
+      kind_ == "attention" || kind_ == "model" || kind_ == "training" || kind_ == "generation";
+  if (has_model) options.model.validate([](const std::string& key) { return key; });
   return options;
 }
 
@@ -126,11 +131,10 @@ std::unique_ptr<Model> build_model(const Fixture& fixture, const FixtureOptions&
 
 std::string awaits(const Fixture& fixture) {
   const auto config = nlohmann::json::parse(fixture.config_text());
-  if (fixture.kind() == "attention") return "attention on its own";
   if (fixture.kind() == "softmax" || config.contains("adaptive_softmax")) return "adaptive softmax";
   const std::string kind = config.value("kind", "decoder");
   if (kind != "decoder") return kind;
-  if (config.contains("memory")) return "segment memory";
+  if (fixture.has("input/source")) return "encoder_decoder";
   if (!config.contains("position")) return "";
   const std::string position = config["position"]["kind"];
   for (const Kind<PositionOptions>& method : position_methods()) {

@@ -27,6 +27,7 @@ struct FixtureOptions {
   Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
   Chosen<ScheduleOptions> schedule{"constant", nullptr};
   int64_t new_tokens = 0;
+  int mask = 0;  // of an attention: causal, full, window
 
   void visit(Fields& f);
 };
@@ -75,6 +76,7 @@ std::unique_ptr<Model> build_model(const Fixture& fixture, const FixtureOptions&
 std::string awaits(const Fixture& fixture);
 
 // One runner per kind.
+void run_attention(const Fixture& fixture, const Place& place);
 void run_model(const Fixture& fixture, const Place& place);
 void run_training(const Fixture& fixture, const Place& place);
 void run_generation(const Fixture& fixture, const Place& place);

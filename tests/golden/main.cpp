@@ -13,8 +13,9 @@ namespace {
 
 using Runner = void (*)(const Fixture&, const Place&);
 const std::map<std::string, Runner> kRunners = {
-    {"model", run_model},         {"training", run_training}, {"generation", run_generation},
-    {"optimizer", run_optimizer}, {"schedule", run_schedule}, {"positions", run_positions}};
+    {"attention", run_attention},   {"model", run_model},         {"training", run_training},
+    {"generation", run_generation}, {"optimizer", run_optimizer}, {"schedule", run_schedule},
+    {"positions", run_positions}};
 
 class GoldenTest : public testing::Test {
  public:

@@ -15,20 +15,43 @@ struct Forward {
   std::vector<double> logits;
 };
 
-/// Loss and gradients of one batch (mean over its scored targets).
-Forward forward_backward(Model& model, const Tensor& tokens, const Tensor& targets) {
+/// Segments [S, B, T], or a batch [B, T] as one of them.
+std::vector<Tensor> segments_of(const Tensor& ids) {
+  if (ids.shape().axes() == 2) return {ids};
+  std::vector<Tensor> segments;
+  for (int64_t s = 0; s < ids.shape()[0]; ++s) {
+    segments.push_back(ids.rows(s, 1).reshaped({ids.shape()[1], ids.shape()[2]}));
+  }
+  return segments;
+}
+
+Memory memory_of(const Model& model, int64_t sequences) {
+  return model.decoder->memory(*model.backend, model.dtype, sequences,
+                               model.decoder->options().memory);
+}
+
+/// Loss and gradients of segments in order (mean over all their scored targets).
+Forward forward_backward(Model& model, Memory& memory, const std::vector<Tensor>& tokens,
+                         const std::vector<Tensor>& targets) {
   int64_t scored = 0;
-  for (int64_t i = 0; i < targets.count(); ++i) scored += targets.data<int32_t>()[i] >= 0;
-  Tape tape;
-  tapemeasure::Run run(tape, true);
-  model.store.clear_gradients();
-  const Variable hidden = model.decoder->hidden(run, tokens);
-  Forward result;
-  result.logits = to_doubles(model.decoder->logits(run, hidden.detached()).value());
+  for (const Tensor& segment : targets) {
+    for (int64_t i = 0; i < segment.count(); ++i) scored += segment.data<int32_t>()[i] >= 0;
+  }
   const double factor = 1 / static_cast<double>(scored);
-  const CrossEntropy loss = model.decoder->loss(run, hidden, targets, factor);
-  result.loss = loss.total * factor;
-  tape.backward(loss.loss);
+  model.store.clear_gradients();
+  Forward result;
+  for (size_t s = 0; s < tokens.size(); ++s) {
+    Tape tape;
+    tapemeasure::Run run(tape, true);
+    const Variable hidden = model.decoder->hidden(run, tokens[s], MemoryLanes{&memory, 0});
+    memory.advance();
+    const std::vector<double> logits =
+        to_doubles(model.decoder->logits(run, hidden.detached()).value());
+    result.logits.insert(result.logits.end(), logits.begin(), logits.end());
+    const CrossEntropy loss = model.decoder->loss(run, hidden, targets[s], factor);
+    result.loss += loss.total * factor;
+    tape.backward(loss.loss);
+  }
   model.store.complete_gradients();
   return result;
 }
@@ -39,7 +62,9 @@ void run_model(const Fixture& fixture, const Place& place) {
   const auto model = build_model(fixture, fixture.options(), place);
   const Tensor tokens = fixture.ids("input/tokens", *model->backend);
   const Tensor targets = fixture.ids("input/targets", *model->backend);
-  const Forward result = forward_backward(*model, tokens, targets);
+  Memory memory = memory_of(*model, tokens.shape()[-2]);
+  const Forward result =
+      forward_backward(*model, memory, segments_of(tokens), segments_of(targets));
   fixture.expect("logits", result.logits, place);
   fixture.expect("loss", {result.loss}, place);
   if (fixture.has("grad")) fixture.expect_gradients(model->store, {}, place);
@@ -52,11 +77,12 @@ void run_training(const Fixture& fixture, const Place& place) {
   const Tensor tokens = fixture.ids("input/tokens", *model->backend);
   const Tensor targets = fixture.ids("input/targets", *model->backend);
   const int64_t steps = tokens.shape()[0];
-  const Shape batch{tokens.shape()[1], tokens.shape()[2]};
+  const std::vector<Tensor> batches = segments_of(tokens), batch_targets = segments_of(targets);
+  Memory memory = memory_of(*model, tokens.shape()[1]);
   std::vector<double> losses, rates, norms;
   for (int64_t step = 0; step < steps; ++step) {
-    const Forward result = forward_backward(*model, tokens.rows(step, 1).reshaped(batch),
-                                            targets.rows(step, 1).reshaped(batch));
+    const auto at = static_cast<size_t>(step);
+    const Forward result = forward_backward(*model, memory, {batches[at]}, {batch_targets[at]});
     losses.push_back(result.loss);
     norms.push_back(optimizer.gradient_norm());
     const double rate =
