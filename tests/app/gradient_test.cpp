@@ -90,11 +90,13 @@ double largest(ParameterStore& store) {
 }
 
 /// Softmax does not see what is added to all logits of a row, so a key's bias, q.b, has no gradient
-/// unless the method itself reads the keys.
+/// unless the method rotates keys (rope) or gives them a term of their own (deberta); there the
+/// bias of the projected table, the same for all distances, has none.
 bool is_always_zero(const std::string& name, const std::string& method) {
   static const std::regex kKeyBias("blocks\\.[0-9]+\\.attention\\.key\\.bias");
-  return (method == "none" || method == "sinusoidal" || method == "learned") &&
-         std::regex_match(name, kKeyBias);
+  static const std::regex kTableBias("blocks\\.[0-9]+\\.attention\\.position\\.key\\.bias");
+  if (method == "deberta") return std::regex_match(name, kTableBias);
+  return method != "rope" && std::regex_match(name, kKeyBias);
 }
 
 /// The derivative along `direction` by four points: the error falls with step^4.
@@ -170,7 +172,7 @@ Sets combination(int number) {
       {"final_norm=true", "final_norm=false"},
       {"head_scale=1", "head_scale=0.7"},
       {"embedding_scale=1", "embedding_scale=2"},
-      {"head_width=4", "head_width=3"},
+      {"head_width=4", "head_width=6"},
   };
   Sets sets;
   for (size_t key = 0; key < choices.size(); ++key) {

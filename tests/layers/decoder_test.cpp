@@ -21,8 +21,28 @@ const Place kPlaces[] = {{"reference", DType::kF64, 0}, {"cpu", DType::kF32, 1e-
 class EveryMethod : public testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, testing::ValuesIn(methods()), test_name);
 
-TEST_P(EveryMethod, SegmentsWithUnlimitedMemoryEqualTheWhole) {
-  if (!GetParam().remembers) GTEST_SKIP() << "refuses memory";
+/// Those that are not added to the embeddings, and so go together with segment memory.
+std::vector<Method> methods_with_memory() {
+  std::vector<Method> chosen = methods();
+  std::erase_if(chosen, [](const Method& method) { return !method.remembers; });
+  return chosen;
+}
+class MethodWithMemory : public testing::TestWithParam<Method> {};
+INSTANTIATE_TEST_SUITE_P(Methods, MethodWithMemory, testing::ValuesIn(methods_with_memory()),
+                         test_name);
+
+/// Those that absolute positions may stand beside.
+std::vector<Method> relative_methods() {
+  std::vector<Method> chosen = methods();
+  std::erase_if(chosen, [](const Method& method) {
+    return !method.relative || std::string(method.name) == "none";
+  });
+  return chosen;
+}
+class RelativeMethod : public testing::TestWithParam<Method> {};
+INSTANTIATE_TEST_SUITE_P(Methods, RelativeMethod, testing::ValuesIn(relative_methods()), test_name);
+
+TEST_P(MethodWithMemory, SegmentsWithUnlimitedMemoryEqualTheWhole) {
   for (const char* norm : {"pre", "post"}) {
     const std::string more = std::string("memory: 100, norm_position: ") + norm;
     for (const Place& place : kPlaces) {
@@ -43,8 +63,7 @@ TEST_P(EveryMethod, SegmentsWithUnlimitedMemoryEqualTheWhole) {
   }
 }
 
-TEST_P(EveryMethod, SameLengthIsAWindowOverTheWhole) {
-  if (!GetParam().remembers) GTEST_SKIP() << "refuses memory";
+TEST_P(MethodWithMemory, SameLengthIsAWindowOverTheWhole) {
   for (const Place& place : kPlaces) {
     const SmallModel model(small_options(GetParam(), "memory: 5, same_length: true"), place.backend,
                            place.dtype);
@@ -189,8 +208,7 @@ TEST_P(EveryMethod, SteadyStepsTakeNoMemoryFromTheSystem) {
   EXPECT_EQ(model.backend->pool_requests(), requests);
 }
 
-TEST_P(EveryMethod, AbsolutePositionsBesideIt) {
-  if (!GetParam().relative || std::string(GetParam().name) == "none") GTEST_SKIP();
+TEST_P(RelativeMethod, AbsolutePositionsBesideIt) {
   std::string position = GetParam().position;
   position.insert(position.size() - 1, ", absolute: learned");
   const Method method{GetParam().name, position.c_str()};
