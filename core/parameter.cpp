@@ -26,7 +26,8 @@ std::vector<double> draw(const Parameter& parameter, uint64_t seed) {
   if (parameter.init.kind == Init::kUniform) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = size * (2 * random_uniform(key, i) - 1);
   } else if (parameter.init.kind == Init::kNormal) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = parameter.init.mean + size * random_normal(key, i);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = parameter.init.mean + size * random_normal(key, i);
   }
   return values;
 }
