@@ -24,9 +24,9 @@ Hdf5Reader open_checkpoint(const std::string& path);
 
 /// The parameters as "parameters/NAME".
 void visit_parameters(StateVisitor& v, ParameterStore& store);
-/// Throws CheckpointError, a line for each parameter that `file` lacks, has too many of, or has in
-/// another shape or dtype, unless its name matches the glob `allow_missing` ("" allows none).
-/// Returns the names that stay as they are.
+/// Throws CheckpointError naming each parameter that `file` lacks, has too many of, or has in
+/// another shape or dtype, as "NAME: expected ..., found ...", unless its name matches the glob
+/// `allow_missing` ("" allows none). Returns the names that stay as they are.
 std::vector<std::string> load_parameters(const Hdf5Reader& file, ParameterStore& store,
                                          const std::string& allow_missing);
 

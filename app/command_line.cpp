@@ -6,7 +6,9 @@
 
 #include "app/commands/commands.h"
 #include "core/backend.h"
+#include "core/config/config.h"
 #include "core/error.h"
+#include "core/file/hdf5_file.h"
 
 namespace tapemeasure {
 
@@ -18,7 +20,30 @@ int complain(const std::string& message, ExitCode code) {
 }
 
 std::string version() {
-  return fmt::format("tapemeasure {}\n{}", TAPEMEASURE_VERSION, describe_machine());
+  return fmt::format("tapemeasure {}\n{}, HDF5 {}", TAPEMEASURE_VERSION, describe_machine(),
+                     hdf5_version());
+}
+
+/// What is wrong with the arguments, and where to read on.
+std::string usage_problem(const CLI::App& app, const CLI::ParseError& error, int argc,
+                          char** argv) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (!chosen.empty()) {
+    return fmt::format("{}; see tapemeasure {} --help", error.what(), chosen[0]->get_name());
+  }
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.push_back(verb->get_name());
+  }
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (word.empty() || word[0] == '-') {
+    return fmt::format("{}; see tapemeasure --help",
+                       word.empty() ? "a verb is missing" : "there is no option " + word);
+  }
+  const std::string guess = nearest(word, verbs);
+  return fmt::format("there is no verb '{}'{}: it is one of {}; see tapemeasure --help", word,
+                     guess.empty() ? "" : " (did you mean '" + guess + "'?)",
+                     fmt::join(verbs, ", "));
 }
 
 int act(const Action& action) {
@@ -59,7 +84,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::CallForVersion& call) {
     return app.exit(call);
   } catch (const CLI::ParseError& error) {
-    return complain(std::string(error.what()) + "; see tapemeasure --help", ExitCode::kUsage);
+    return complain(usage_problem(app, error, argc, argv), ExitCode::kUsage);
   }
   return act(action);
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/host.h"
+#include "data/utf8.h"
 
 namespace tapemeasure {
 
@@ -60,7 +61,7 @@ double Evaluation::bits_per_byte() const {
 
 EvaluationText evaluation_text(const TokenFile& file, Split split) {
   return {file.tokens(split), file.characters(split), file.words(split), file.bytes(split),
-          fmt::format("{} ({})", file.path(), name_of(split))};
+          file.origin(split)};
 }
 
 namespace {
@@ -84,13 +85,25 @@ std::vector<double> score(const Model& model, const EvaluationText& text,
   return to_doubles(model.decoder->loss(run, hidden, targets, 1).losses);
 }
 
+/// The first token is never a target: characters and words that it holds whole do not count, those
+/// that go on behind it do.
 void count_scored(const Model& model, const EvaluationText& text, Evaluation& result) {
-  // The first token is never a target: what it is made of does not count.
   const std::string first = model.tokenizer->bytes_of(text.tokens[0]);
+  std::string head = first;  // and the at most three bytes that its last character may still have
+  for (int64_t t = 1; t < text.tokens.size() && head.size() < first.size() + 3; ++t) {
+    head += model.tokenizer->bytes_of(text.tokens[t]);
+  }
   result.tokens = text.tokens.size() - 1;
   result.bytes = text.bytes - static_cast<int64_t>(first.size());
-  result.characters = text.characters - count_characters(first);
-  result.words = text.words;
+  result.characters = text.characters;
+  for (size_t offset = 0; offset < first.size(); --result.characters) {
+    const CodePoint point = read_code_point(head, offset);
+    offset += point.value < 0 ? 1 : static_cast<size_t>(point.bytes);
+    if (offset > first.size()) break;
+  }
+  const bool goes_on = count_words(head.substr(0, first.size() + 1)) == count_words(first) &&
+                       count_words(head.substr(first.size(), 1)) == 1;
+  result.words = text.words - count_words(first) + (goes_on ? 1 : 0);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ void name_choice(Fields& f, const char* name, std::string& value,
 void DataOptions::visit(Fields& f) {
   f.texts("text", text, "the corpus: one file, a list of files, or one prepared .h5");
   name_choice(f, "tokenizer", tokenizer, tokenizer_kinds(), "how text becomes tokens");
-  f.reals("split", split, {0, 1e9}, "shares of training, validation and test, by bytes");
+  f.reals("split", split, {0, 1e9},
+          "shares of training, validation and test, by bytes; a prepared .h5 has its own");
   f.choose("order", order, kOrders,
            "shuffled: windows in a new order each epoch; lanes (the default with model.memory): "
            "contiguous, side by side");
@@ -175,6 +176,10 @@ void check_resumable(const Experiment& stored, const Experiment& now) {
                        "with train --init-from to continue from these weights",
                        value.key, value.value);
   }
+  check<ConfigError>(
+      now.trainer.steps >= stored.trainer.steps,
+      "trainer.steps can only grow when a run is resumed: it is {}, {} was asked for",
+      stored.trainer.steps, now.trainer.steps);
 }
 
 }  // namespace tapemeasure

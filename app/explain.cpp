@@ -24,16 +24,47 @@ std::string part_of(const std::string& name) {
   return "blocks: " + words[2];
 }
 
-int64_t optimizer_elements(const std::string& kind, const ParameterStore& store) {
-  if (kind == "adamw") return 2 * store.count();
-  if (kind == "sgd") return store.count();
-  int64_t elements = 0;
-  for (const Parameter& parameter : store.all()) {
-    const int64_t columns = parameter.shape[-1], count = parameter.shape.count();
-    elements += parameter.shape.axes() >= 2 ? count / columns + columns : count;
+/// The statistics that an update rule keeps of one parameter, as multiples of its elements, its
+/// rows and its columns.
+struct Slots {
+  int64_t elements = 0, rows = 0, columns = 0;
+  int64_t tensors() const { return elements + rows + columns; }
+};
+
+/// Finds them by asking the rule what it would save of a small matrix and a small vector.
+class SlotProbe : public StateVisitor {
+ public:
+  explicit SlotProbe(const UpdateRuleOptions& options) {
+    const std::unique_ptr<Backend> backend = make_backend("reference", 1);
+    ParameterStore store;
+    const Scope scope(store);
+    scope.parameter("matrix", {kRows, kColumns}, Init::zeros(), Role::kLinear);
+    scope.parameter("vector", {kRows * kColumns}, Init::zeros(), Role::kBias);
+    store.allocate(*backend, DType::kF64, 0);
+    options.build(store)->visit_state(*this, store);
   }
-  return elements;
-}
+  const Slots& of(const Parameter& parameter) const {
+    return parameter.shape.axes() >= 2 ? matrix_ : vector_;
+  }
+
+  bool loading() const override { return false; }
+  void tensor(const std::string& name, const Tensor& value) override {
+    Slots& slots = name.find("matrix") != std::string::npos ? matrix_ : vector_;
+    const int64_t count = value.count();
+    ++(count == kRows ? slots.rows : count == kColumns ? slots.columns : slots.elements);
+  }
+  void integer(const std::string&, int64_t&) override {}
+  void real(const std::string&, double&) override {}
+  void text(const std::string&, std::string&) override {}
+
+ private:
+  static constexpr int64_t kRows = 3, kColumns = 5;
+  Slots matrix_, vector_;
+};
+
+/// A checkpoint's bytes beside its tensors, measured: HDF5's own for each tensor, and those of the
+/// config, the other values and the outermost groups.
+constexpr int64_t kBytesPerTensor = 370, kBytesPerCheckpoint = 10500;
 
 /// Numbers that the tape keeps for one token: inputs of norms, linears, attention and activations.
 int64_t kept_per_token(const ModelOptions& m) {
@@ -67,9 +98,17 @@ Costs costs_of(const Experiment& experiment) {
       6 * static_cast<double>(linear) +
       6 * visible * static_cast<double>(m.layers * m.heads * m.the_head_width());
   const auto size = static_cast<int64_t>(size_of(experiment.dtype()));
-  const int64_t slots = optimizer_elements(experiment.optimizer.kind, store);
-  costs.state_bytes = size * (2 * costs.parameters + slots);
-  costs.checkpoint_bytes = size * (costs.parameters + slots);
+  const SlotProbe probe(*experiment.optimizer.options);
+  int64_t kept = 0, tensors = 0;
+  for (const Parameter& parameter : store.all()) {
+    const Slots& slots = probe.of(parameter);
+    const int64_t count = parameter.shape.count(), columns = parameter.shape[-1];
+    kept += slots.elements * count + slots.rows * (count / columns) + slots.columns * columns;
+    tensors += 1 + slots.tensors();
+  }
+  costs.state_bytes = size * (2 * costs.parameters + kept);
+  costs.checkpoint_bytes =
+      size * (costs.parameters + kept) + tensors * kBytesPerTensor + kBytesPerCheckpoint;
   costs.activation_bytes = size * kept_per_token(m) * experiment.micro_sequences() * m.context;
   return costs;
 }
@@ -84,12 +123,15 @@ std::string bytes_text(int64_t bytes) {
 std::string explain_config(const Config& config) {
   Experiment experiment = read_experiment(config);
   const bool guessed = !experiment.model.vocabulary;
+  const bool bytes = experiment.data.tokenizer == "byte";
   if (guessed) experiment.model.vocabulary = 256;
   std::string text;
   for (const ConfigValue& value : list_values(config, [&](Fields& f) { experiment.visit(f); })) {
     const bool assumed = guessed && value.key == "model.vocabulary";
     text += fmt::format("{:<32} {:<24} {}\n", value.key, value.value,
-                        assumed ? "assumed here: the tokenizer decides" : value.origin);
+                        !assumed ? value.origin
+                        : bytes  ? "tokenizer byte"
+                                 : "assumed: the text decides; try --set model.vocabulary=N");
   }
   const Costs costs = costs_of(experiment);
   text += "\nparameters\n";

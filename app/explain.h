@@ -16,7 +16,7 @@ struct Costs {
   double flops_per_token = 0;    ///< training: forward and backward
   int64_t state_bytes = 0;       ///< weights, gradients, optimizer
   int64_t activation_bytes = 0;  ///< of one micro-batch, about
-  int64_t checkpoint_bytes = 0;
+  int64_t checkpoint_bytes = 0;  ///< to a few percent
 };
 
 /// REQUIRES: model.vocabulary is set.

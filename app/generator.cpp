@@ -12,6 +12,9 @@
 namespace tapemeasure {
 
 int32_t sample(std::vector<double> logits, const SamplingOptions& options, double draw) {
+  const bool usable =
+      std::none_of(logits.begin(), logits.end(), [](double logit) { return std::isnan(logit); });
+  check<NonFiniteError>(usable, "a logit is not a number: the model's weights are not finite");
   std::vector<int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   // Ties go to the lower id, so that the order is one.

@@ -15,6 +15,7 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
       decoder(std::make_unique<Decoder>(experiment.model, Scope(store))) {
+  if (tokenizer) decoder->limit_vocabulary(tokenizer->vocabulary());
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 
@@ -27,7 +28,7 @@ Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& to
                 .sequences = experiment.sequences(),
                 .context = experiment.model.context,
                 .seed = static_cast<uint64_t>(experiment.trainer.seed)},
-               tokens.path()),
+               tokens.origin(Split::kTrain)),
       run_(tape_, true) {
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
   if (const int64_t length = experiment.model.memory; length > 0) {

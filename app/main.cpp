@@ -7,9 +7,10 @@
 
 namespace {
 
-/// Threads that wait for each other by spinning for long stand in each other's way as soon as anything
-/// else runs on the machine: steps then take ten times as long. libgomp takes the limit from the
-/// environment alone, and only when it is loaded, so it is set there and the program begins again.
+/// Threads that wait for each other by spinning for long stand in each other's way as soon as
+/// anything else runs on the machine: steps then take ten times as long. libgomp takes the limit
+/// from the environment alone, and only when it is loaded, so it is set there and the program
+/// begins again.
 void limit_spinning(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
   setenv("GOMP_SPINCOUNT", "10000", 1);

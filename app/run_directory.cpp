@@ -32,7 +32,8 @@ std::vector<int64_t> RunDirectory::checkpoints() const {
     if (!name.starts_with("step_") || !name.ends_with(".h5")) continue;
     int64_t step = 0;
     const char* end = name.data() + name.size() - 3;
-    if (std::from_chars(name.data() + 5, end, step).ptr == end) steps.push_back(step);
+    const auto [rest, problem] = std::from_chars(name.data() + 5, end, step);
+    if (problem == std::errc() && rest == end && step >= 0) steps.push_back(step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -45,6 +46,10 @@ void RunDirectory::create() const {
                          "{}: a run is there already: resume it with 'tapemeasure resume {}', or "
                          "name another directory with --run",
                          path_, path_);
+  check<CheckpointError>(checkpoints().empty(),
+                         "{}: checkpoints of another run are here, without its config.yaml: name "
+                         "another directory with --run",
+                         path_);
   std::error_code error;
   fs::create_directories(file("checkpoints"), error);
   check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());
@@ -58,6 +63,12 @@ void RunDirectory::rotate(int64_t keep) const {
   }
 }
 
+void RunDirectory::set_aside(int64_t step) const {
+  std::error_code error;
+  fs::rename(checkpoint(step), checkpoint(step) + ".damaged", error);
+  check<CheckpointError>(!error, "{}: cannot be renamed: {}", checkpoint(step), error.message());
+}
+
 void RunDirectory::cut_metrics(int64_t step) const {
   const std::string path = file("metrics.jsonl");
   if (!fs::exists(path)) return;
@@ -66,11 +77,16 @@ void RunDirectory::cut_metrics(int64_t step) const {
   while (std::getline(in, line)) {
     const bool whole = !in.eof();
     const auto row = nlohmann::json::parse(line, nullptr, false);
-    const bool keep = whole && row.is_object() && row.value("step", step + 1) <= step;
+    const bool counted =
+        whole && row.is_object() && row.contains("step") && row["step"].is_number_integer();
+    const bool keep = counted && row["step"].get<int64_t>() <= step;
     (keep ? kept : superseded) += line + "\n";
   }
   if (superseded.empty()) return;
-  std::ofstream(file("metrics.superseded.jsonl"), std::ios::app) << superseded;
+  const std::string aside = file("metrics.superseded.jsonl");
+  std::ofstream out(aside, std::ios::app);
+  check<CheckpointError>(bool(out << superseded << std::flush), "{}: cannot be written: {}", aside,
+                         std::strerror(errno));
   write_atomically(path, kept);
 }
 

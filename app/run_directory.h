@@ -25,10 +25,13 @@ class RunDirectory {
   bool exists() const;
 
   /// Makes the folder and its checkpoints/. Throws CheckpointError when it cannot, or when a run is
-  /// there already.
+  /// there already, or checkpoints of one.
   void create() const;
   /// Deletes the oldest checkpoints, by number, until `keep` are left.
   void rotate(int64_t keep) const;
+  /// Renames a checkpoint to NAME.damaged: kept for a person to look at, no longer one of the
+  /// run's.
+  void set_aside(int64_t step) const;
   /// Cuts metrics.jsonl behind the rows of `step`; those cut go to metrics.superseded.jsonl, and so
   /// does a last line that was only half written.
   void cut_metrics(int64_t step) const;

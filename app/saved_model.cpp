@@ -66,7 +66,15 @@ SavedModel load_model(const std::string& path, const std::vector<std::string>& s
   std::shared_ptr<const Tokenizer> tokenizer;
   visit_tokenizer(values, tokenizer);
   saved.model = std::make_unique<Model>(saved.experiment, tokenizer);
-  load_parameters(file, saved.model->store, "");
+  try {
+    load_parameters(file, saved.model->store, "");
+  } catch (const CheckpointError& error) {
+    if (sets.empty()) throw;
+    const std::string problems = error.what();
+    throw ConfigError(
+        fmt::format("--set {} changes parameters, which a trained model has already: {}",
+                    fmt::join(sets, " --set "), problems.substr(0, problems.find(';'))));
+  }
   return saved;
 }
 
@@ -84,14 +92,20 @@ void check_texts(const std::vector<TextFingerprint>& stored,
   }
 }
 
+void check_tokenizer(const TokenFile& tokens, const Tokenizer& wanted) {
+  const Tokenizer& found = *tokens.tokenizer();
+  check<DataError>(found.hash() == wanted.hash(),
+                   "{}: its tokenizer ({}, {} tokens, SHA-256 {}) is not the model's ({}, {} "
+                   "tokens, SHA-256 {})",
+                   tokens.path(), found.kind(), found.vocabulary(), found.hash(), wanted.kind(),
+                   wanted.vocabulary(), wanted.hash());
+}
+
 TokenFile training_text(const SavedModel& saved, const std::string& cache) {
   std::vector<std::string> notices;
   TokenFile tokens = cached_token_file(saved.experiment.data.prepare_options(), cache, notices);
   check_texts(saved.texts, tokens.texts());
-  check<DataError>(tokens.tokenizer()->hash() == saved.model->tokenizer->hash(),
-                   "{}: its tokenizer ({}, {}) is not the model's ({}, {})", tokens.path(),
-                   tokens.tokenizer()->kind(), tokens.tokenizer()->hash(),
-                   saved.model->tokenizer->kind(), saved.model->tokenizer->hash());
+  check_tokenizer(tokens, *saved.model->tokenizer);
   return tokens;
 }
 

@@ -24,13 +24,16 @@ struct SavedModel {
 /// yet.
 std::string checkpoint_of(const std::string& path);
 
-/// Loads it. `sets` are `--set` assignments: keys that would change a parameter are refused by
-/// their shapes. Throws CheckpointError, ConfigError.
+/// Loads it. `sets` are `--set` assignments: keys that would change a parameter's shape are
+/// refused. Throws CheckpointError, ConfigError.
 SavedModel load_model(const std::string& path, const std::vector<std::string>& sets);
 
 /// The tokens of the texts that the model was trained on. Throws DataError when a text is not what
 /// it was, with both fingerprints, or when its tokenizer is not the model's.
 TokenFile training_text(const SavedModel& saved, const std::string& cache);
+
+/// Throws DataError with both hashes when the tokens are not those of the tokenizer `wanted`.
+void check_tokenizer(const TokenFile& tokens, const Tokenizer& wanted);
 
 /// Throws DataError with both fingerprints when `now` are not the texts that `stored` were.
 void check_texts(const std::vector<TextFingerprint>& stored,

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "app/trainer.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "app/checkpoint.h"
 #include "app/results.h"
+#include "app/saved_model.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 
@@ -25,6 +29,7 @@ SignalGuard::SignalGuard() {
   g_signal = 0;
   struct sigaction action {};
   action.sa_handler = remember_signal;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
 }
@@ -55,35 +60,40 @@ void Trainer::visit_state(StateVisitor& v) {
   v.integer("trainer/skipped_in_a_row", skipped_in_a_row_);
 }
 
+void Trainer::load(int64_t step) {
+  const std::string path = directory_.checkpoint(step);
+  const Hdf5Reader file = open_checkpoint(path);
+  std::vector<TextFingerprint> texts;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  load_checkpoint(file, [&](StateVisitor& v) {
+    visit_state(v);
+    texts = load_data(v);
+    visit_tokenizer(v, tokenizer);
+  });
+  check<CheckpointError>(learner_.steps_done() == step, "{}: holds step {}, its name says {}", path,
+                         learner_.steps_done(), step);
+  check_texts(texts, tokens_.texts());
+  check<DataError>(tokenizer->hash() == model_.tokenizer->hash(),
+                   "{}: its tokenizer is not what this run was trained with", tokens_.path());
+}
+
 int64_t Trainer::restore() {
   const std::vector<int64_t> steps = directory_.checkpoints();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const std::string path = directory_.checkpoint(*step);
     try {
-      const Hdf5Reader file = open_checkpoint(path);
-      load_checkpoint(file, [this](StateVisitor& v) { visit_state(v); });
-      check<CheckpointError>(learner_.steps_done() == *step, "{}: holds step {}, its name says {}",
-                             path, learner_.steps_done(), *step);
-      saved_at_ = restored_at_ = *step;
-      return *step;
+      load(*step);
     } catch (const CheckpointError& error) {
       const bool last = std::next(step) == steps.rend();
       check<CheckpointError>(!last, "{}: no checkpoint of this run can be loaded", error.what());
       log_.warn("{}; going back to the checkpoint before it", error.what());
+      continue;
     }
+    // Rotation goes by number: a damaged file in front would cost whole ones their place.
+    for (auto damaged = steps.rbegin(); damaged != step; ++damaged) directory_.set_aside(*damaged);
+    saved_at_ = restored_at_ = *step;
+    return *step;
   }
   return 0;
-}
-
-bool Trainer::complete() const {
-  const TrainerOptions& t = experiment_.trainer;
-  const std::string path = directory_.file("results.json");
-  if (!std::filesystem::exists(path)) return false;
-  const RunResults results = RunResults::read(path);
-  if (results.steps != learner_.steps_done() || !results.state.starts_with("finished"))
-    return false;
-  return learner_.steps_done() >= t.steps ||
-         (t.patience > 0 && evaluations_since_best_ >= t.patience);
 }
 
 void Trainer::announce() {
@@ -116,6 +126,13 @@ bool Trainer::due(int64_t every) const {
   return done == experiment_.trainer.steps || (every > 0 && done % every == 0);
 }
 
+void Trainer::write_row(const std::string& row) {
+  const std::string path = directory_.file("metrics.jsonl");
+  const bool written =
+      std::fputs((row + "\n").c_str(), metrics_.get()) >= 0 && std::fflush(metrics_.get()) == 0;
+  check<CheckpointError>(written, "{}: cannot write: {}", path, std::strerror(errno));
+}
+
 void Trainer::log_step(const StepReport& report) {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - last_step_).count();
@@ -125,12 +142,11 @@ void Trainer::log_step(const StepReport& report) {
   const double share = ++steps_here_ == 1 ? 1 : 0.05;
   tokens_per_second_ += share * (rate - tokens_per_second_);
   mean_loss_ += share * (report.loss - mean_loss_);
-  fmt::print(metrics_.get(),
-             "{{\"step\": {}, \"loss\": {}, \"learning_rate\": {}, \"gradient_norm\": {}, "
-             "\"epoch\": {:.4f}, \"tokens_per_second\": {:.0f}}}\n",
-             learner_.steps_done(), json_number(report.loss), json_number(report.learning_rate),
-             json_number(report.gradient_norm), report.epoch, rate);
-  std::fflush(metrics_.get());
+  write_row(fmt::format(
+      "{{\"step\": {}, \"loss\": {}, \"learning_rate\": {}, \"gradient_norm\": {}, "
+      "\"epoch\": {:.4f}, \"tokens_per_second\": {:.0f}}}",
+      learner_.steps_done(), json_number(report.loss), json_number(report.learning_rate),
+      json_number(report.gradient_norm), report.epoch, rate));
 }
 
 void Trainer::show_progress(const StepReport& report, bool last) {
@@ -174,12 +190,11 @@ bool Trainer::measure() {
 void Trainer::evaluate_now() {
   if (!measure()) return;
   const Evaluation& result = *last_evaluation_;
-  fmt::print(metrics_.get(), "{}\n", metrics_row(learner_.steps_done(), result));
-  std::fflush(metrics_.get());
+  write_row(metrics_row(learner_.steps_done(), result));
   log_.info("step {}: validation loss {:.4f} nats, {:.4f} bits per character, {:.4f} per byte",
             learner_.steps_done(), result.loss(), result.bits_per_character(),
             result.bits_per_byte());
-  if (best_step_ == 0 || result.loss() < best_loss_) {
+  if (std::isfinite(result.loss()) && (best_step_ == 0 || result.loss() < best_loss_)) {
     best_loss_ = result.loss();
     best_step_ = learner_.steps_done();
     evaluations_since_best_ = 0;
@@ -189,7 +204,22 @@ void Trainer::evaluate_now() {
   }
 }
 
+/// An update can overflow with all gradients finite: such weights must not take the place of good
+/// ones.
+void Trainer::check_weights() {
+  const auto finite = [](const Tensor& x) { return std::isfinite(x.backend().sum_of_squares(x)); };
+  if (finite(model_.store.values())) return;
+  for (const Parameter& parameter : model_.store.all()) {
+    check<NonFiniteError>(
+        finite(parameter.value),
+        "step {}: {} is not finite after the update; the last checkpoint is kept; "
+        "try a lower optimizer.learning_rate",
+        learner_.steps_done(), parameter.name);
+  }
+}
+
 void Trainer::save(const std::string& path) {
+  check_weights();
   save_checkpoint(path, [this](StateVisitor& v) {
     visit_state(v);
     std::string config = write_experiment(experiment_);
@@ -201,9 +231,14 @@ void Trainer::save(const std::string& path) {
 }
 
 void Trainer::save_now() {
-  if (saved_at_ == learner_.steps_done()) return;
-  save(directory_.checkpoint(learner_.steps_done()));
-  saved_at_ = learner_.steps_done();
+  if (saved_at_ != learner_.steps_done()) {
+    // A checkpoint promises the rows up to its step.
+    check<CheckpointError>(!metrics_ || fsync(fileno(metrics_.get())) == 0, "{}: cannot write: {}",
+                           directory_.file("metrics.jsonl"), std::strerror(errno));
+    save(directory_.checkpoint(learner_.steps_done()));
+    saved_at_ = learner_.steps_done();
+  }
+  // Always: a process that was killed behind its last save has not come to it.
   directory_.rotate(experiment_.trainer.keep);
 }
 
@@ -232,6 +267,9 @@ void Trainer::write_results(const std::string& state) {
 
 Stop Trainer::train() {
   directory_.cut_metrics(learner_.steps_done());
+  // What an earlier end came to is no longer so.
+  std::error_code none;
+  std::filesystem::remove(directory_.file("results.json"), none);
   metrics_.reset(std::fopen(directory_.file("metrics.jsonl").c_str(), "a"));
   check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written",
                          directory_.file("metrics.jsonl"));
@@ -268,6 +306,17 @@ Stop Trainer::train() {
                 : *stop == Stop::kPatience ? "finished early"
                                            : "stopped");
   return *stop;
+}
+
+bool already_complete(const Experiment& stored, const Experiment& now,
+                      const RunDirectory& directory) {
+  const std::vector<int64_t> steps = directory.checkpoints();
+  if (steps.empty() || !std::filesystem::exists(directory.file("results.json"))) return false;
+  const RunResults results = RunResults::read(directory.file("results.json"));
+  if (results.steps != steps.back() || !results.state.starts_with("finished")) return false;
+  const int64_t before = stored.trainer.patience, patience = now.trainer.patience;
+  const bool impatient = patience > 0 && patience <= before;
+  return results.steps >= now.trainer.steps || (results.state == "finished early" && impatient);
 }
 
 }  // namespace tapemeasure

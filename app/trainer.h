@@ -26,11 +26,12 @@ class Trainer {
           Log& log);
 
   Model& model() { return model_; }
-  /// Continues from the newest checkpoint that is whole; each damaged one is named in the log. With
-  /// none, starts at step 0. Returns the step.
+  /// Continues from the newest checkpoint that is whole; each damaged one before it is named in the
+  /// log and set aside. Without any, starts at step 0. Returns the step. Throws CheckpointError
+  /// when none is whole, DataError when the texts are not those of the run.
   int64_t restore();
-  /// True if there is nothing left to do, results included.
-  bool complete() const;
+  /// Writes a checkpoint of the state as it is, unless the last one holds it.
+  void save_now();
   /// Trains to the end of the config, a limit, or a signal. Throws NonFiniteError.
   Stop train();
   /// The signal that stopped it, or 0.
@@ -38,15 +39,17 @@ class Trainer {
 
  private:
   void visit_state(StateVisitor& v);
+  void load(int64_t step);
   void announce();
   bool due(int64_t every) const;
+  void write_row(const std::string& row);
   void log_step(const StepReport& report);
   void show_progress(const StepReport& report, bool last);
   void handle_nonfinite(const StepReport& report);
   bool measure();
   void evaluate_now();
+  void check_weights();
   void save(const std::string& path);
-  void save_now();
   void write_results(const std::string& state);
   std::optional<Stop> limit_reached() const;
 
@@ -72,6 +75,11 @@ class Trainer {
   int64_t steps_here_ = 0;
   int signal_ = 0;
 };
+
+/// True if a run kept with the config `stored` has nothing left to do under `now`, results
+/// included. Only reads.
+bool already_complete(const Experiment& stored, const Experiment& now,
+                      const RunDirectory& directory);
 
 /// SIGINT and SIGTERM ask for a save at the next step border while it lives.
 class SignalGuard {

@@ -226,7 +226,8 @@ class Backend {
   /// Rotary positions (Su et al. 2021) on whole head vectors [N rows, heads, d]: channels pair up
   /// as (2f, 2f+1) if `interleaved`, else (f, f + n/2) of the first n = 2 * columns(cosine)
   /// channels; the rest is copied. Row n uses table row first_row + n % rows. `inverse` rotates
-  /// back. Sequences are as many as x.rows fit in x's tensor, rounded up. y may lie on x under kSet.
+  /// back. Sequences are as many as x.rows fit in x's tensor, rounded up. y may lie on x under
+  /// kSet.
   struct Rotation {
     Tensor cosine, sine;  ///< [positions, n/2]
     int64_t first_row = 0, rows = 0, heads = 0, width = 0;

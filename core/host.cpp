@@ -11,7 +11,7 @@ namespace tapemeasure {
 Tensor to_tensor(Backend& backend, const Shape& shape, DType dtype,
                  std::span<const double> values) {
   check<ShapeError>(shape.count() == static_cast<int64_t>(values.size()),
-                    "{} numbers do not fill {}", values.size(), shape.str());
+                    "{} numbers do not fill {}", values.size(), shape);
   const Tensor tensor = empty(backend, shape, dtype);
   if (dtype == DType::kF64) {
     std::copy(values.begin(), values.end(), tensor.data<double>());
@@ -24,7 +24,7 @@ Tensor to_tensor(Backend& backend, const Shape& shape, DType dtype,
 
 Tensor to_tensor(Backend& backend, const Shape& shape, std::span<const int32_t> values) {
   check<ShapeError>(shape.count() == static_cast<int64_t>(values.size()),
-                    "{} numbers do not fill {}", values.size(), shape.str());
+                    "{} numbers do not fill {}", values.size(), shape);
   const Tensor tensor = empty(backend, shape, DType::kI32);
   std::copy(values.begin(), values.end(), tensor.data<int32_t>());
   return tensor;

@@ -66,6 +66,7 @@ struct CrossEntropyOptions {
   double factor = 1;               ///< usually 1 / scored targets of the global batch
   double head_scale = 1;           ///< multiplies the hidden states first
   double smoothing = 0;            ///< label smoothing
+  int64_t classes = 0;             ///< rows of the weight that count, from the first on; 0: all
   int64_t chunk_bytes = 32 << 20;  ///< most bytes of logits at once
 };
 /// hidden [..., D], weight [V, D], bias [V] or undefined, targets i32 with as many elements as

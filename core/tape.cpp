@@ -88,7 +88,7 @@ Into Tape::target(int slot_index, const Shape& shape, DType dtype, Backend& back
 
 void Tape::backward(const Variable& loss, double scale) {
   check<ShapeError>(loss.tracked() && loss.value().count() == 1,
-                    "backward: wants one tracked element, got {}", loss.shape().str());
+                    "backward: wants one tracked element, got {}", loss.shape());
   const Tensor start = empty_like(loss.value());
   start.backend().fill(start, scale);
   slots_[loss.slot()].gradient = start;

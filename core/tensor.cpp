@@ -79,8 +79,8 @@ Tensor::Tensor(std::shared_ptr<Storage> storage, size_t offset, Shape shape, DTy
     : storage_(std::move(storage)), offset_(offset), shape_(shape), dtype_(dtype) {}
 
 Tensor Tensor::reshaped(const Shape& shape) const {
-  check<ShapeError>(shape.count() == count(), "reshape: {} has {} elements, {} has {}",
-                    shape_.str(), count(), shape.str(), shape.count());
+  check<ShapeError>(shape.count() == count(), "reshape: {} has {} elements, {} has {}", shape_,
+                    count(), shape, shape.count());
   Tensor tensor = *this;
   tensor.shape_ = shape;
   return tensor;
@@ -88,7 +88,7 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 
 Tensor Tensor::rows(int64_t first, int64_t count) const {
   check<ShapeError>(shape_.axes() > 0 && first >= 0 && count >= 0 && first + count <= shape_[0],
-                    "rows {} to {} are not in {}", first, first + count, shape_.str());
+                    "rows {} to {} are not in {}", first, first + count, shape_);
   Tensor tensor = *this;
   tensor.offset_ += static_cast<size_t>(first * shape_.row_count()) * size_of(dtype_);
   tensor.shape_ = shape_.with_first(count);

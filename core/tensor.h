@@ -3,12 +3,15 @@
 // There are no strides. Copies of a Tensor share their storage; `rows` and `reshaped` share too.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tapemeasure {
 
@@ -108,3 +111,12 @@ Tensor empty_like(const Tensor& tensor);
 Tensor zeros(Backend& backend, const Shape& shape, DType dtype);
 
 }  // namespace tapemeasure
+
+/// Shapes print as str(), made only when a message is.
+template <>
+struct fmt::formatter<tapemeasure::Shape> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const tapemeasure::Shape& shape, Context& context) const {
+    return fmt::formatter<std::string_view>::format(shape.str(), context);
+  }
+};

@@ -23,8 +23,9 @@ Batcher::Batcher(TokenSpan tokens, const Options& options, const std::string& or
   }
   check<DataError>(size > context,
                    "{}: {} tokens, and a window of model.context {} and its target need {}: use "
-                   "more text, or lower model.context to {}",
-                   origin, size, context, context + 1, std::max<int64_t>(size - 1, 0));
+                   "more text{}",
+                   origin, size, context, context + 1,
+                   size < 2 ? "" : fmt::format(", or lower model.context to {}", size - 1));
   windows_ = std::max<int64_t>(1, (size - context) / context);
 }
 

@@ -24,8 +24,8 @@ void for_each_code_point(std::string_view text, const std::string& origin, F vis
         bytes += fmt::format(" {:02X}", static_cast<unsigned char>(text[offset + size_t(i)]));
       }
       throw DataError(
-          fmt::format("{}: {}: not UTF-8:{}; use tokenizer byte, or convert the file to UTF-8",
-                      origin, place_in_text(text, offset), bytes));
+          fmt::format("{}: {}: not UTF-8:{}; use tokenizer byte, or convert it to UTF-8", origin,
+                      place_in_text(text, offset), bytes));
     }
     visit(point.value, offset);
     offset += static_cast<size_t>(point.bytes);
@@ -48,11 +48,14 @@ class CharTokenizer : public Tokenizer {
               std::vector<int32_t>& ids) const override {
     for_each_code_point(text, origin, [&](int32_t value, size_t offset) {
       const auto id = ids_.find(value);
-      check<DataError>(id != ids_.end(),
-                       "{}: {}: the character '{}' (U+{:04X}) is not in the model's vocabulary of "
-                       "{} characters: leave it out, or train with tokenizer byte",
-                       origin, place_in_text(text, offset),
-                       value < 32 ? "?" : write_code_point(value), value, code_points_.size());
+      if (id == ids_.end()) {
+        throw DataError(fmt::format(
+            "{}: {}: the character '{}' (U+{:04X}) is not in the model's vocabulary of {} "
+            "characters: leave it out, or train with tokenizer byte",
+            origin, place_in_text(text, offset),
+            value < 32 || (value >= 127 && value < 160) ? "?" : write_code_point(value), value,
+            code_points_.size()));
+      }
       ids.push_back(id->second);
     });
   }

@@ -32,9 +32,21 @@ class FileWriter : public StateVisitor {
   Hdf5Writer& file_;
 };
 
+/// The texts, one after the other.
 struct Source {
   std::string text, origin;
   std::vector<TextFingerprint> fingerprints;
+
+  /// "b.txt: byte 17 (line 2)": the file that holds an offset, and the place in it.
+  std::string place(size_t offset) const {
+    size_t begin = 0, index = 0;
+    while (index + 1 < fingerprints.size() && offset >= begin + size_of_text(index)) {
+      begin += size_of_text(index++);
+    }
+    const std::string_view piece = std::string_view(text).substr(begin, size_of_text(index));
+    return fingerprints[index].path + ": " + place_in_text(piece, offset - begin);
+  }
+  size_t size_of_text(size_t index) const { return static_cast<size_t>(fingerprints[index].bytes); }
 };
 
 TextFingerprint fingerprint_of(const std::string& path, std::string_view text) {
@@ -49,6 +61,9 @@ Source read_source(const std::vector<std::string>& paths) {
   check<DataError>(!paths.empty(), "no text given");
   Source source;
   for (const std::string& path : paths) {
+    check<DataError>(
+        !path.ends_with(".h5"),
+        "{}: a prepared text is used alone and as it is: give it as the only data.text", path);
     std::string text = read_file(path);
     source.fingerprints.push_back(fingerprint_of(path, text));
     if (source.text.empty()) {
@@ -69,7 +84,7 @@ std::array<size_t, 3> cut(const std::string& text, const std::vector<double>& sp
   std::array<size_t, 3> ends{};
   for (size_t part = 0; part < 3; ++part) {
     reached += split[part];
-    const auto offset = static_cast<size_t>(static_cast<double>(text.size()) * (reached / total));
+    const auto offset = static_cast<size_t>(static_cast<double>(text.size()) * reached / total);
     ends[part] = part == 2 || reached == total ? text.size() : code_point_border(text, offset);
   }
   return ends;
@@ -80,8 +95,7 @@ std::vector<std::string> notices_of(const Source& source) {
   const std::string& text = source.text;
   for (size_t at = text.find("\xEF\xBB\xBF"); at != std::string::npos;
        at = text.find("\xEF\xBB\xBF", at + 3)) {
-    notices.push_back(fmt::format("{}: a byte-order mark at {} is kept as text", source.origin,
-                                  place_in_text(text, at)));
+    notices.push_back(fmt::format("{}: a byte-order mark, kept as text", source.place(at)));
     if (notices.size() == 3) break;
   }
   size_t pairs = 0, lone = 0;
@@ -94,8 +108,8 @@ std::vector<std::string> notices_of(const Source& source) {
   }
   const auto zeros = std::count(text.begin(), text.end(), '\0');
   if (zeros > 0) {
-    notices.push_back(fmt::format("{}: {} NUL bytes, the first at {}, are kept as text",
-                                  source.origin, zeros, place_in_text(text, text.find('\0'))));
+    notices.push_back(fmt::format("{}: the first of {} NUL bytes, kept as text",
+                                  source.place(text.find('\0')), zeros));
   }
   return notices;
 }
@@ -123,11 +137,25 @@ void write_part(Hdf5Writer& file, const Tokenizer& tokenizer, const std::string&
   file.integer(name + "/words", count_words(text));
 }
 
+/// Makes the tokenizer; what is wrong is told with its place in the one file that holds it.
+std::shared_ptr<const Tokenizer> tokenizer_of(const Source& source, const std::string& kind) {
+  try {
+    return make_tokenizer(kind, source.text, source.origin);
+  } catch (const DataError&) {
+    size_t begin = 0;
+    for (const TextFingerprint& text : source.fingerprints) {
+      const auto size = static_cast<size_t>(text.bytes);
+      make_tokenizer(kind, std::string_view(source.text).substr(begin, size), text.path);
+      begin += size;
+    }
+    throw;
+  }
+}
+
 PrepareReport write_token_file(const Source& source, const PrepareOptions& options,
                                const std::string& out) {
   const std::string_view text = source.text;
-  std::shared_ptr<const Tokenizer> tokenizer =
-      make_tokenizer(options.tokenizer, text, source.origin);
+  std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(source, options.tokenizer);
   PrepareReport report;
   report.bytes = static_cast<int64_t>(text.size());
   report.vocabulary = tokenizer->vocabulary();
@@ -168,16 +196,24 @@ bool is_prepared(const PrepareOptions& options) {
   return options.texts.size() == 1 && options.texts[0].ends_with(".h5");
 }
 
-/// Cache failures are about files of ours, but to the user they are about the data.
+/// The writer's errors are about files of ours, but to the user they are about the data.
 template <class F>
-auto as_data_error(const std::string& cache, F work) {
+auto as_data_error(const std::string& advice, F work) {
   try {
     return work();
   } catch (const CheckpointError& error) {
-    throw DataError(
-        fmt::format("{}; prepared texts are kept in {}: name another folder with --cache",
-                    error.what(), cache));
+    throw DataError(error.what() + advice);
   }
+}
+
+TokenFile open_prepared(const PrepareOptions& options) {
+  TokenFile file(options.texts[0]);
+  check<DataError>(file.tokenizer()->kind() == options.tokenizer,
+                   "{}: was prepared with tokenizer {}, but data.tokenizer is {}: set "
+                   "data.tokenizer: {}, or prepare the text again",
+                   file.path(), file.tokenizer()->kind(), options.tokenizer,
+                   file.tokenizer()->kind());
+  return file;
 }
 
 }  // namespace
@@ -187,12 +223,13 @@ TextFingerprint fingerprint(const std::string& path) {
 }
 
 PrepareReport prepare(const PrepareOptions& options, const std::string& out) {
-  return write_token_file(read_source(options.texts), options, out);
+  const Source source = read_source(options.texts);
+  return as_data_error("", [&] { return write_token_file(source, options, out); });
 }
 
 TokenFile cached_token_file(const PrepareOptions& options, const std::string& cache,
                             std::vector<std::string>& notices) {
-  if (is_prepared(options)) return TokenFile(options.texts[0]);
+  if (is_prepared(options)) return open_prepared(options);
   const Source source = read_source(options.texts);
   const std::string path = cache + "/" + cache_name(source, options);
   if (fs::exists(path)) {
@@ -210,8 +247,10 @@ TokenFile cached_token_file(const PrepareOptions& options, const std::string& ca
                    "{}: cannot make this folder for prepared texts: {}; name another with "
                    "--cache",
                    cache, error.message());
+  const std::string advice =
+      fmt::format("; prepared texts are kept in {}: name another folder with --cache", cache);
   const PrepareReport report =
-      as_data_error(cache, [&] { return write_token_file(source, options, path); });
+      as_data_error(advice, [&] { return write_token_file(source, options, path); });
   notices.insert(notices.end(), report.notices.begin(), report.notices.end());
   return TokenFile(path);
 }

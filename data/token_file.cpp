@@ -114,6 +114,12 @@ TokenFile::TokenFile(const std::string& path) : path_(path) {
 TokenFile::~TokenFile() = default;
 TokenFile::TokenFile(TokenFile&&) noexcept = default;
 
+std::string TokenFile::origin(Split split) const {
+  std::string names;
+  for (const TextFingerprint& text : texts_) names += (names.empty() ? "" : " + ") + text.path;
+  return fmt::format("{} ({})", names, name_of(split));
+}
+
 TokenSpan TokenFile::tokens(Split split) const {
   return mapping_->parts[static_cast<int>(split)].tokens;
 }

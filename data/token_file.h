@@ -65,6 +65,8 @@ class TokenFile {
   TokenFile(TokenFile&&) noexcept;
 
   const std::string& path() const { return path_; }
+  /// "a.txt + b.txt (train)": a split by the names of its texts, for messages.
+  std::string origin(Split split) const;
   TokenSpan tokens(Split split) const;
   /// Characters (code points; bytes that are not UTF-8 count one each) and whitespace-separated
   /// words of a split.
@@ -95,7 +97,8 @@ struct PrepareReport {
 PrepareReport prepare(const PrepareOptions& options, const std::string& out);
 
 /// The token file for the options, prepared once and kept in `cache` under the hash of texts and
-/// options. A single prepared .h5 file is used as it is. `notices` receives what there is to say.
+/// options. A single prepared .h5 file is used as it is; its tokenizer must be the one asked for.
+/// `notices` receives what there is to say.
 TokenFile cached_token_file(const PrepareOptions& options, const std::string& cache,
                             std::vector<std::string>& notices);
 /// $XDG_CACHE_HOME/tapemeasure or ~/.cache/tapemeasure.

@@ -122,7 +122,7 @@ Variable Decoder::head_bias(Run& run) const {
 CrossEntropy Decoder::loss(Run& run, const Variable& hidden_BTD, const Tensor& targets_BT,
                            double factor) const {
   return cross_entropy(run, hidden_BTD, head_weight(run), head_bias(run), targets_BT,
-                       {.factor = factor, .head_scale = options_.head_scale});
+                       {.factor = factor, .head_scale = options_.head_scale, .classes = classes_});
 }
 
 Variable Decoder::logits(Run& run, const Variable& hidden_BTD) const {

@@ -28,6 +28,8 @@ class Decoder {
                     double factor) const;
   /// Logits [B, T, V]: for generation and small tests; training never makes them.
   Variable logits(Run& run, const Variable& hidden_BTD) const;
+  /// Only the first `count` rows of the vocabulary are tokens: the loss leaves the others out.
+  void limit_vocabulary(int64_t count) { classes_ = count; }
 
   /// Empty caches with room for `capacity` rows.
   Caches caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const;
@@ -45,6 +47,7 @@ class Decoder {
   Variable head_bias(Run& run) const;
 
   ModelOptions options_;
+  int64_t classes_ = 0;  // 0: the whole vocabulary
   uint64_t embedding_site_;
   Parameter& embedding_;
   std::unique_ptr<PositionMethod> method_;

@@ -13,7 +13,7 @@ namespace tapemeasure {
 namespace {
 
 struct EvaluateArguments {
-  std::string model, split = "valid", text, per_token, protocol = "nonoverlap";
+  std::string model, split, text, per_token, protocol = "nonoverlap";
   std::string cache = default_cache();
   std::vector<std::string> sets;
   std::vector<int64_t> lengths;
@@ -101,20 +101,38 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
   return results;
 }
 
-int run(const EvaluateArguments& arguments) {
-  const SavedModel saved = load_model(arguments.model, arguments.sets);
+/// What is evaluated: a part of a token file, or a whole text in memory.
+struct Source {
   std::optional<TokenFile> tokens;
   std::optional<OwnText> own;
   EvaluationText text;
-  if (arguments.text.empty()) {
-    tokens.emplace(training_text(saved, arguments.cache));
+
+  Source(const EvaluateArguments& arguments, const SavedModel& saved) {
+    const bool prepared = arguments.text.ends_with(".h5");
+    check<ConfigError>(arguments.text.empty() || prepared || arguments.split.empty(),
+                       "--split goes with the training text or a prepared .h5; {} is evaluated as "
+                       "a whole",
+                       arguments.text);
+    if (!arguments.text.empty() && !prepared) {
+      own.emplace(arguments.text, *saved.model->tokenizer);
+      text = own->text;
+      return;
+    }
+    if (prepared) {
+      tokens.emplace(arguments.text);
+      check_tokenizer(*tokens, *saved.model->tokenizer);
+    } else {
+      tokens.emplace(training_text(saved, arguments.cache));
+    }
     text = evaluation_text(*tokens, arguments.split == "test" ? Split::kTest : Split::kValid);
-    text.origin = arguments.split + " part of " +
-                  fmt::format("{}", fmt::join(saved.experiment.data.text, ", "));
-  } else {
-    own.emplace(arguments.text, *saved.model->tokenizer);
-    text = own->text;
   }
+  Source(const Source&) = delete;
+};
+
+int run(const EvaluateArguments& arguments) {
+  const SavedModel saved = load_model(arguments.model, arguments.sets);
+  const Source source(arguments, saved);
+  const EvaluationText& text = source.text;
   const std::vector<Evaluation> results = evaluate_all(arguments, saved, text);
   if (arguments.json) {
     print_json(arguments, saved, text.origin, results);
@@ -133,10 +151,9 @@ void add_evaluate(CLI::App& app, Action& action) {
   auto a = std::make_shared<EvaluateArguments>();
   verb->add_option("model", a->model, "run directory (its best checkpoint) or checkpoint")
       ->required();
-  auto* split = verb->add_option("--split", a->split, "part of the training text: valid or test")
-                    ->check(CLI::IsMember({"valid", "test"}))
-                    ->capture_default_str();
-  verb->add_option("--text", a->text, "a text of your own instead")->excludes(split);
+  verb->add_option("--split", a->split, "part of the training text: valid or test [valid]")
+      ->check(CLI::IsMember({"valid", "test"}));
+  verb->add_option("--text", a->text, "a text of your own instead, or a prepared .h5");
   verb->add_option("--lengths", a->lengths, "window lengths, as in 64,128,256 [model.context]")
       ->delimiter(',');
   verb->add_option("--protocol", a->protocol, "nonoverlap, or sliding:stride=N")

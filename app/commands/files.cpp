@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-// inspect, verify and list: what files and runs hold.
-#include <algorithm>
+// inspect and verify: what files hold, and whether they are whole.
 #include <filesystem>
 
-#include "app/checkpoint.h"
 #include "app/commands/commands.h"
-#include "app/experiment.h"
-#include "app/results.h"
 #include "app/run_directory.h"
-#include "core/config/config.h"
 #include "core/error.h"
 #include "core/file/hdf5_file.h"
 
@@ -59,14 +54,16 @@ int inspect(const std::string& path) {
 }
 
 int verify(const std::string& path) {
-  std::vector<std::string> files = {path};
-  if (fs::is_directory(path)) {
-    files.clear();
-    const RunDirectory directory(path);
-    for (const int64_t step : directory.checkpoints()) files.push_back(directory.checkpoint(step));
-    if (fs::exists(directory.file("best.h5"))) files.push_back(directory.file("best.h5"));
-    check<CheckpointError>(!files.empty(), "{}: no checkpoints here", path);
+  if (!fs::is_directory(path)) {
+    Hdf5Reader(path).verify();
+    fmt::print("{}: whole\n", path);
+    return 0;
   }
+  std::vector<std::string> files;
+  const RunDirectory directory(path);
+  for (const int64_t step : directory.checkpoints()) files.push_back(directory.checkpoint(step));
+  if (fs::exists(directory.file("best.h5"))) files.push_back(directory.file("best.h5"));
+  check<CheckpointError>(!files.empty(), "{}: no checkpoints here", path);
   int damaged = 0;
   for (const std::string& name : files) {
     try {
@@ -78,46 +75,6 @@ int verify(const std::string& path) {
     }
   }
   check<CheckpointError>(damaged == 0, "{} of {} files are not whole", damaged, files.size());
-  return 0;
-}
-
-void print_run(const RunDirectory& directory) {
-  std::string state = "unfinished", best = "-", position = "?";
-  const std::vector<int64_t> steps = directory.checkpoints();
-  int64_t step = steps.empty() ? 0 : steps.back(), planned = 0;
-  try {
-    const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
-    position = experiment.model.position.kind;
-    planned = experiment.trainer.steps;
-    if (fs::exists(directory.file("results.json"))) {
-      const RunResults results = RunResults::read(directory.file("results.json"));
-      state = results.state;
-      step = std::max(step, results.steps);
-      if (results.best_step > 0) best = fmt::format("{:.4f}", results.best_loss);
-    }
-  } catch (const Error& error) {
-    state = error.what();
-  }
-  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", directory.path(), position,
-             fmt::format("{}/{}", step, planned), best, state);
-}
-
-/// Run directories among the paths themselves and right below them.
-int list(const std::vector<std::string>& paths) {
-  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
-  for (const std::string& path : paths) {
-    check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
-    if (RunDirectory(path).exists()) {
-      print_run(RunDirectory(path));
-      continue;
-    }
-    std::vector<std::string> below;
-    for (const auto& entry : fs::directory_iterator(path)) below.push_back(entry.path().string());
-    std::sort(below.begin(), below.end());
-    for (const std::string& name : below) {
-      if (RunDirectory(name).exists()) print_run(RunDirectory(name));
-    }
-  }
   return 0;
 }
 
@@ -139,13 +96,6 @@ void add_inspect(CLI::App& app, Action& action) {
 void add_verify(CLI::App& app, Action& action) {
   add_file_verb(app, action, "verify", "Check that files are whole",
                 "a file of ours, .h5, or a run directory: all its checkpoints", verify);
-}
-
-void add_list(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("list", "List runs: method, steps, best loss, state");
-  auto paths = std::make_shared<std::vector<std::string>>();
-  verb->add_option("directory", *paths, "run directories, or folders of them")->required();
-  verb->callback([paths, &action] { action = [paths] { return list(*paths); }; });
 }
 
 }  // namespace tapemeasure

@@ -15,9 +15,20 @@ struct GenerateArguments {
   bool greedy = false;
 };
 
+/// CLI::Range lets NaN through.
+std::function<std::string(const std::string&)> number_between(double low, double high) {
+  return [low, high](const std::string& text) -> std::string {
+    double value = 0;
+    const bool number = CLI::detail::lexical_cast(text, value);
+    if (number && value >= low && value <= high) return "";
+    return fmt::format("wants a number from {} to {}, got '{}'", low, high, text);
+  };
+}
+
 int run(GenerateArguments arguments) {
   SamplingOptions& sampling = arguments.sampling;
   if (arguments.greedy) sampling.temperature = 0;
+  check<ConfigError>(!arguments.prompt.empty(), "the prompt is empty: give at least one character");
   const SavedModel saved = load_model(arguments.model, {});
   Log log;
   std::vector<int32_t> prompt;
@@ -58,13 +69,13 @@ void add_generate(CLI::App& app, Action& action) {
       ->capture_default_str();
   auto* temperature = verb->add_option("--temperature", a->sampling.temperature,
                                        "below 1: likelier tokens; 0: greedy")
-                          ->check(CLI::Range(0.0, 1e6))
+                          ->check(number_between(0, 1e6))
                           ->capture_default_str();
   verb->add_option("--top-k", a->sampling.top_k, "only the k most likely tokens; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb->add_option("--top-p", a->sampling.top_p, "only the likeliest that reach this share")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0, 1))
       ->capture_default_str();
   verb->add_flag("--greedy", a->greedy, "always the most likely token")->excludes(temperature);
   verb->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -33,6 +33,10 @@ std::vector<double> parse_split(const std::string& text) {
 
 int run(PrepareArguments arguments) {
   arguments.options.split = parse_split(arguments.split);
+  check<ConfigError>(arguments.out.ends_with(".h5"),
+                     "--out wants a name that ends in .h5, by which data.text knows a prepared "
+                     "text, got '{}'",
+                     arguments.out);
   Log log;
   const PrepareReport report = prepare(arguments.options, arguments.out);
   for (const std::string& notice : report.notices) log.warn("{}", notice);

@@ -56,6 +56,8 @@ void initialise(Trainer& trainer, const TrainArguments& arguments, Log& log) {
   const auto unchanged = load_parameters(file, trainer.model().store, arguments.allow_missing);
   log.info("weights from {}{}{}", path,
            unchanged.empty() ? "" : "; these stayed random: ", fmt::join(unchanged, " "));
+  // A resume before the first checkpoint would start from other weights without this one.
+  trainer.save_now();
 }
 
 int train(const TrainArguments& arguments) {
@@ -75,6 +77,7 @@ int train(const TrainArguments& arguments) {
   settle_vocabulary(experiment, tokens);
   directory.create();
   const RunLock lock(directory);
+  remove_leftovers(directory.path());
   Log log(directory.file("log.txt"));
   for (const std::string& notice : notices) log.warn("{}", notice);
   log.info("training in {}", directory.path());
@@ -98,6 +101,11 @@ int resume(const ResumeArguments& arguments) {
   for (const std::string& assignment : arguments.sets) config.set(assignment);
   const Experiment experiment = read_experiment(config);
   check_resumable(stored, experiment);
+  if (already_complete(stored, experiment, directory)) {
+    Log().info("{}: already complete; to go on, raise its steps: --set trainer.steps=N",
+               directory.path());
+    return 0;
+  }
   const RunLock lock(directory);
   remove_leftovers(directory.path());
   remove_leftovers(directory.file("checkpoints"));
@@ -105,13 +113,13 @@ int resume(const ResumeArguments& arguments) {
   std::vector<std::string> notices;
   const TokenFile tokens =
       cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
+  check<DataError>(tokens.tokenizer()->vocabulary() <= experiment.model.vocabulary,
+                   "{}: the text is not what this run was started with: it has {} kinds of tokens, "
+                   "the model {}",
+                   tokens.path(), tokens.tokenizer()->vocabulary(),
+                   experiment.model.vocabulary.value_or(0));
   Trainer trainer(experiment, tokens, directory, log);
   const int64_t step = trainer.restore();
-  if (trainer.complete()) {
-    log.info("{}: already complete at step {}; to go on, raise it: --set trainer.steps=N",
-             directory.path(), step);
-    return 0;
-  }
   log.info("resuming {} at step {} of {}", directory.path(), step, experiment.trainer.steps);
   for (const ConfigValue& change : changed_values(stored, experiment)) {
     log.info("changed: {} is now {}", change.key, change.value);

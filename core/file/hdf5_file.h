@@ -28,6 +28,8 @@ enum class ElementType {
   kBF16 /* stored as 16-bit words */
 };
 size_t size_of(ElementType type);
+/// Of the HDF5 library in use: "1.10.8".
+std::string hdf5_version();
 ElementType element_type(DType dtype);
 
 struct ArrayInfo {

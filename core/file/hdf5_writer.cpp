@@ -9,8 +9,9 @@
 namespace tapemeasure {
 namespace {
 
-// Memory grows in steps of this size: a step is at worst one copy of all that is there.
-constexpr size_t kGrowth = 64 << 20;
+// Memory grows in steps of this size, each cleared: large ones would make small files slow. Large
+// blocks grow by moving pages, not bytes.
+constexpr size_t kGrowth = 1 << 20;
 
 void must(bool ok, const std::string& what) { check<Error>(ok, "HDF5: cannot {}", what); }
 
@@ -77,6 +78,12 @@ hid_t native_type(ElementType type) {
       return H5T_NATIVE_DOUBLE;
   }
   throw Error("an element type that does not exist");
+}
+
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format("{}.{}.{}", major, minor, release);
 }
 
 size_t size_of(ElementType type) {

@@ -57,8 +57,8 @@ void check_call(const AttentionShape& shape, const HeadColumns& q, const HeadCol
   check<ShapeError>(
       fits(q, shape, shape.queries) && fits(k, shape, shape.keys) && fits(v, shape, shape.keys),
       "attention: B {}, H {}, d {}, T {}, S {} do not fit q {}, k {}, v {}", shape.batch,
-      shape.heads, shape.width, shape.queries, shape.keys, q.matrix.shape().str(),
-      k.matrix.shape().str(), v.matrix.shape().str());
+      shape.heads, shape.width, shape.queries, shape.keys, q.matrix.shape(), k.matrix.shape(),
+      v.matrix.shape());
   check<ShapeError>(!terms.position_bias.defined() || terms.query_table.table.defined(),
                     "attention: a position bias needs a query table");
 }

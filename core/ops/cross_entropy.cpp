@@ -50,20 +50,22 @@ void chunk(const Head& head, const CrossEntropyOptions& options, int64_t first, 
 CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& weight,
                            const Variable& bias, const Tensor& targets,
                            const CrossEntropyOptions& options) {
-  const int64_t width = weight.shape()[1], vocabulary = weight.shape()[0];
+  const int64_t width = weight.shape()[1];
+  const int64_t vocabulary = options.classes > 0 ? options.classes : weight.shape()[0];
   const int64_t rows = hidden.value().count() / width;
   check<ShapeError>(hidden.shape()[-1] == width && targets.count() == rows,
-                    "cross_entropy: hidden is {}, weight is {}, targets are {}",
-                    hidden.shape().str(), weight.shape().str(), targets.shape().str());
+                    "cross_entropy: hidden is {}, weight is {}, targets are {}", hidden.shape(),
+                    weight.shape(), targets.shape());
   Backend& backend = hidden.value().backend();
   const DType dtype = hidden.value().dtype();
-  const Head head{hidden.value().reshaped({rows, width}), weight.value(), bias.value(),
+  const Head head{hidden.value().reshaped({rows, width}), weight.value().rows(0, vocabulary),
+                  bias.defined() ? bias.value().rows(0, vocabulary) : Tensor(),
                   targets.reshaped({rows})};
   HeadGradients gradients;
   if (run.tape.recording()) {
     if (hidden.tracked()) gradients.hidden_ND = empty_like(head.hidden_ND);
-    if (weight.tracked()) gradients.weight_VD = empty_like(weight.value());
-    if (bias.tracked()) gradients.bias_V = empty_like(bias.value());
+    if (weight.tracked()) gradients.weight_VD = empty_like(head.weight_VD);
+    if (bias.tracked()) gradients.bias_V = empty_like(head.bias_V);
   }
   const int64_t row_bytes = vocabulary * static_cast<int64_t>(size_of(dtype));
   const int64_t chunk_rows =
@@ -82,7 +84,14 @@ CrossEntropy cross_entropy(Run& run, const Variable& hidden, const Variable& wei
         const auto give = [&](int input, const Tensor& gradient) {
           if (!g.wanted(input)) return;
           const Into into = g.input(input);
-          into.tensor.backend().scale(factor, gradient.reshaped(into.tensor.shape()), into);
+          if (gradient.count() == into.tensor.count()) {
+            into.tensor.backend().scale(factor, gradient.reshaped(into.tensor.shape()), into);
+            return;
+          }
+          // Rows beyond `classes` have no part in the loss.
+          if (into.write == Write::kSet) into.tensor.backend().fill(into, 0);
+          const Tensor rows = into.tensor.rows(0, gradient.shape()[0]);
+          rows.backend().scale(factor, gradient, {rows, Write::kAdd});
         };
         give(0, gradients.hidden_ND);
         give(1, gradients.weight_VD);

@@ -7,8 +7,8 @@ namespace tapemeasure {
 
 namespace {
 void check_same(const char* op, const Variable& x, const Variable& y) {
-  check<ShapeError>(x.shape() == y.shape(), "{}: shapes differ: {} and {}", op, x.shape().str(),
-                    y.shape().str());
+  check<ShapeError>(x.shape() == y.shape(), "{}: shapes differ: {} and {}", op, x.shape(),
+                    y.shape());
 }
 }  // namespace
 

@@ -7,8 +7,7 @@ namespace tapemeasure {
 
 Variable linear(Run& run, const Variable& x, const Variable& weight, const Variable& bias) {
   check<ShapeError>(weight.shape().axes() == 2 && x.shape()[-1] == weight.shape()[1],
-                    "linear: x is {}, weight is {} (wants [out, in])", x.shape().str(),
-                    weight.shape().str());
+                    "linear: x is {}, weight is {} (wants [out, in])", x.shape(), weight.shape());
   const Tensor y =
       empty(x.value().backend(), x.shape().with_last(weight.shape()[0]), x.value().dtype());
   y.backend().gemm({.transpose_b = true, .bias = bias.value()}, x.value(), weight.value(), y);
@@ -26,8 +25,8 @@ Variable linear(Run& run, const Variable& x, const Variable& weight, const Varia
 
 Variable linear_transposed(Run& run, const Variable& x, const Variable& weight) {
   check<ShapeError>(weight.shape().axes() == 2 && x.shape()[-1] == weight.shape()[0],
-                    "linear_transposed: x is {}, weight is {} (wants [in, out])", x.shape().str(),
-                    weight.shape().str());
+                    "linear_transposed: x is {}, weight is {} (wants [in, out])", x.shape(),
+                    weight.shape());
   const Tensor y =
       empty(x.value().backend(), x.shape().with_last(weight.shape()[1]), x.value().dtype());
   y.backend().gemm({}, x.value(), weight.value(), y);

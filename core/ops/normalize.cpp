@@ -8,7 +8,7 @@ namespace tapemeasure {
 Variable normalize(Run& run, Norm kind, double epsilon, const Variable& x, const Variable& gain,
                    const Variable& bias) {
   check<ShapeError>(gain.value().count() == x.shape()[-1], "normalize: x is {}, gain is {}",
-                    x.shape().str(), gain.shape().str());
+                    x.shape(), gain.shape());
   const int64_t rows = x.value().count() / x.shape()[-1];
   const Tensor y = empty_like(x.value());
   const Tensor statistics = empty(y.backend(), {rows, 2}, y.dtype());

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "core/backends/cpu/threads.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
-#include <thread>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 namespace tapemeasure::cpu {
 
@@ -57,13 +54,8 @@ int quota_of_process() {
   return limit;
 }
 
-int cpus_of_affinity() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-#endif
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
+/// OpenMP's own count, taken before it binds threads: under OMP_PROC_BIND this one has one core.
+int cpus_of_affinity() { return omp_get_num_procs(); }
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "core/backends/attention_views.h"
+#include "core/backends/reference/scratch.h"
 #include "core/random.h"
 
 namespace tapemeasure::reference {
@@ -101,7 +101,7 @@ class Pairs {
   }
 
   /// p[j] of row i, 0 where hidden; returns the log-sum-exp.
-  double softmax(int64_t b, int64_t h, int64_t i, std::vector<double>& p) const {
+  double softmax(int64_t b, int64_t h, int64_t i, Scratch& p) const {
     constexpr double kNone = -std::numeric_limits<double>::infinity();
     double top = kNone, sum = 0;
     for (int64_t j = 0; j < shape.keys; ++j) {
@@ -170,22 +170,22 @@ class Sums {
     write(bias, to_.bias);
   }
 
-  std::vector<double> q, k, v, content_bias, position_bias;
-  std::vector<double> query_table, key_table, value_table, bias;
+  Scratch q, k, v, content_bias, position_bias;
+  Scratch query_table, key_table, value_table, bias;
 
  private:
-  TableView<double> like(const OffsetTable<Tensor>& terms, std::vector<double>& sums) const {
+  TableView<double> like(const OffsetTable<Tensor>& terms, Scratch& sums) const {
     if (!terms.table.defined()) return {};
     sums.resize(terms.table.count());
     return {sums.data(), terms.table.shape(), terms.layout, x_.shape.width};
   }
-  double* at(std::vector<double>& sums, int64_t row, int64_t h) const {
+  double* at(Scratch& sums, int64_t row, int64_t h) const {
     return sums.data() + (row * x_.shape.heads + h) * x_.shape.width;
   }
   static void put(T& y, double value, Write write) {
     y = static_cast<T>(write == Write::kAdd ? y + value : value);
   }
-  void write(const std::vector<double>& sums, int64_t rows, const HeadRows& to, Write write) const {
+  void write(const Scratch& sums, int64_t rows, const HeadRows& to, Write write) const {
     const AttentionShape& s = x_.shape;
     const HeadView<T> y(to, s.width);
     if (!y) return;
@@ -196,7 +196,7 @@ class Sums {
       }
     }
   }
-  static void write(const std::vector<double>& sums, const Into& to) {
+  static void write(const Scratch& sums, const Into& to) {
     if (!to.defined()) return;
     for (size_t n = 0; n < sums.size(); ++n) put(to.tensor.data<T>()[n], sums[n], to.write);
   }
@@ -210,7 +210,7 @@ template <class T>
 void forward(const AttentionCall& call, const Tensor& out, const Tensor& log_sum_exp) {
   const Pairs<T> x(call);
   const AttentionShape& s = call.shape;
-  std::vector<double> p(s.keys), sum(s.width);
+  Scratch p(s.keys), sum(s.width);
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t h = 0; h < s.heads; ++h) {
       for (int64_t i = 0; i < s.queries; ++i) {
@@ -261,7 +261,7 @@ void backward(const AttentionCall& call, const Tensor& dout, const AttentionGrad
   const Pairs<T> x(call);
   Sums<T> sums(x, gradients);
   const AttentionShape& s = call.shape;
-  std::vector<double> p(s.keys), dp(s.keys), kept(s.keys);
+  Scratch p(s.keys), dp(s.keys), kept(s.keys);
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t h = 0; h < s.heads; ++h) {
       for (int64_t i = 0; i < s.queries; ++i) {

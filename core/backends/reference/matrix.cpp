@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Filling, scaling, matrix products and sums.
-#include <vector>
 
 #include "core/backends/kernel_support.h"
 #include "core/backends/reference/reference_backend.h"
+#include "core/backends/reference/scratch.h"
 
 namespace tapemeasure {
 
 namespace {
+
+using reference::Scratch;
 
 /// y = value.
 template <class T>
@@ -32,7 +34,7 @@ void gemm_loops(const Gemm& how, const Tensor& a_MK, const Tensor& b_KN, const I
   const T *a = a_MK.data<T>(), *b = b_KN.data<T>();
   const T* bias = how.bias.defined() ? how.bias.data<T>() : nullptr;
   T* c = c_MN.tensor.data<T>();
-  std::vector<double> sums(static_cast<size_t>(N));
+  Scratch sums(N);
   for (int64_t i = 0; i < M; ++i) {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (int64_t k = 0; k < K; ++k) {

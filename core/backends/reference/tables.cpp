@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Rows of tables by id and by position, and rotary positions.
 #include <cassert>
-#include <vector>
 
 #include "core/backends/kernel_support.h"
 #include "core/backends/reference/reference_backend.h"
+#include "core/backends/reference/scratch.h"
 
 namespace tapemeasure {
 
 namespace {
 
+using reference::Scratch;
+
 /// dtable[id, c] = factor * sum over n with ids[n] = id of dy[n, c].
 template <class T>
 void scatter(const Tensor& ids, const Tensor& dy_ND, double factor, const Into& dtable_VD) {
   const int64_t N = ids.count(), D = columns_of(dy_ND);
-  std::vector<double> sums(static_cast<size_t>(dtable_VD.tensor.count()), 0.0);
+  Scratch sums(dtable_VD.tensor.count());
   for (int64_t n = 0; n < N; ++n) {
     const int64_t id = ids.data<int32_t>()[n];
     assert(id >= 0 && id < rows_of(dtable_VD.tensor));

@@ -2,14 +2,16 @@
 // The update rules.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/backends/kernel_support.h"
 #include "core/backends/reference/reference_backend.h"
+#include "core/backends/reference/scratch.h"
 
 namespace tapemeasure {
 
 namespace {
+
+using reference::Scratch;
 
 /// g += decay p; b = g at first, then momentum b + g; p -= rate (nesterov ? g + momentum b : b).
 template <class T>
@@ -48,11 +50,10 @@ void adamw_loop(const AdamwStep& step, const T* gradient, T* p, T* m, T* v, int6
 /// of each element for a vector (algorithm 5). Afterwards u = g / sqrt(v) with
 /// v[i, j] = R[i] C[j] / mean(R), or v[i] = R[i].
 template <class T>
-std::vector<double> adafactor_direction(const AdafactorStep& step, const Tensor& gradient, T* R,
-                                        T* C) {
+Scratch adafactor_direction(const AdafactorStep& step, const Tensor& gradient, T* R, T* C) {
   const int64_t N = C != nullptr ? rows_of(gradient) : gradient.count();
   const int64_t M = C != nullptr ? columns_of(gradient) : 1;
-  std::vector<double> u(static_cast<size_t>(N * M)), rows(N, 0.0), columns(M, 0.0);
+  Scratch u(N * M), rows(N), columns(M);
   for (int64_t i = 0; i < N * M; ++i) {
     u[i] = step.gradient_scale * gradient.data<T>()[i];
     const double square = u[i] * u[i] + step.epsilon;
@@ -88,7 +89,7 @@ template <class T>
 void adafactor_loop(const AdafactorStep& step, const Tensor& gradient, T* p, T* R, T* C, T* m) {
   const int64_t count = gradient.count();
   if (count == 0) return;
-  std::vector<double> u = adafactor_direction<T>(step, gradient, R, C);
+  Scratch u = adafactor_direction<T>(step, gradient, R, C);
   double rate = step.rate;
   if (step.scale_parameter) rate *= std::max(step.minimum_scale, rms(p, count));
   const double factor = rate / std::max(1.0, rms(u.data(), count) / step.clip_threshold);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// list: what runs there are and how far they came.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.h"
+#include "app/experiment.h"
+#include "app/results.h"
+#include "app/run_directory.h"
+#include "core/config/config.h"
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One line of the table.
+struct RunLine {
+  std::string method = "?", best = "-", state = "unfinished";
+  int64_t step = 0, planned = 0;
+};
+
+/// "pid N on HOST" of the process that trains there now, or "".
+std::string trainer_of(const RunDirectory& directory) {
+  const int lock = open(directory.file("lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return "";
+  char holder[512] = "";
+  const bool held = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const ssize_t size = held ? read(lock, holder, sizeof holder - 1) : 0;
+  close(lock);
+  if (!held) return "";
+  return size > 0 ? std::string(holder, static_cast<size_t>(size)) : "pid unknown";
+}
+
+/// The last step of the metrics and their lowest validation loss.
+void read_metrics(const RunDirectory& directory, RunLine& line) {
+  std::ifstream in(directory.file("metrics.jsonl"));
+  double best = 0;
+  bool measured = false;
+  for (std::string text; std::getline(in, text);) {
+    const auto row = nlohmann::json::parse(text, nullptr, false);
+    if (!row.is_object() || !row.contains("step")) continue;  // half written
+    line.step = std::max(line.step, row.value("step", int64_t{0}));
+    const auto loss = row.find("validation_loss");
+    if (loss == row.end() || !loss->is_number()) continue;
+    best = measured ? std::min(best, loss->get<double>()) : loss->get<double>();
+    measured = true;
+  }
+  if (measured) line.best = fmt::format("{:.4f}", best);
+}
+
+RunLine line_of(const RunDirectory& directory) {
+  RunLine line;
+  const std::vector<int64_t> steps = directory.checkpoints();
+  if (!steps.empty()) line.step = steps.back();
+  try {
+    const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
+    line.method = experiment.model.position.kind;
+    line.planned = experiment.trainer.steps;
+    read_metrics(directory, line);
+    const std::string trainer = trainer_of(directory);
+    if (!trainer.empty()) {
+      line.state = "training (" + trainer + ")";
+    } else if (fs::exists(directory.file("results.json"))) {
+      const RunResults results = RunResults::read(directory.file("results.json"));
+      // Results from before a resume that was cut short are not the run's last word.
+      if (results.steps >= line.step) line.state = results.state;
+    }
+  } catch (const Error& error) {
+    line.state = error.what();
+  }
+  return line;
+}
+
+void print_run(const RunDirectory& directory) {
+  const RunLine line = line_of(directory);
+  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", directory.path(), line.method,
+             fmt::format("{}/{}", line.step, line.planned), line.best, line.state);
+}
+
+/// Run directories among the paths themselves and right below them.
+int list(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
+  }
+  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  for (const std::string& path : paths) {
+    if (RunDirectory(path).exists()) {
+      print_run(RunDirectory(path));
+      continue;
+    }
+    std::vector<std::string> below;
+    for (const auto& entry : fs::directory_iterator(path)) below.push_back(entry.path().string());
+    std::sort(below.begin(), below.end());
+    for (const std::string& name : below) {
+      if (RunDirectory(name).exists()) print_run(RunDirectory(name));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("list", "List runs: method, steps, best loss, state");
+  auto paths = std::make_shared<std::vector<std::string>>();
+  verb->add_option("directory", *paths, "run directories, or folders of them")->required();
+  verb->callback([paths, &action] { action = [paths] { return list(*paths); }; });
+}
+
+}  // namespace tapemeasure

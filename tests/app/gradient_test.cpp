@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Whole models against finite differences in f64, for every position method and every part that a
+// config can choose; and no trained parameter without gradient.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "core/host.h"
+#include "core/random.h"
+#include "layers/decoder.h"
+#include "tests/app/run_fixture.h"
+
+namespace tapemeasure::testing {
+namespace {
+
+constexpr int64_t kSequences = 2, kContext = 6, kVocabulary = 11;
+
+/// A small model whose loss is a function of its parameters.
+class Subject {
+ public:
+  explicit Subject(const Sets& sets) {
+    Config config = Config::parse("data: {text: none}", "test");
+    for (const std::string& set :
+         with({"model={layers: 2, width: 8, heads: 2, feedforward: 12}", "model.context=6",
+               "model.vocabulary=11", "trainer.precision=f64", "trainer.backend=reference",
+               "trainer.batch_tokens=12"},
+              sets)) {
+      config.set(set);
+    }
+    experiment_ = read_experiment(config);
+    model_ = std::make_unique<Model>(experiment_, nullptr);
+    std::vector<int32_t> tokens, targets;
+    for (uint64_t i = 0; i < kSequences * kContext; ++i) {
+      tokens.push_back(static_cast<int32_t>(random_below(1, i, kVocabulary)));
+      targets.push_back(static_cast<int32_t>(random_below(2, i, kVocabulary)));
+    }
+    targets[4] = -1;  // not scored
+    tokens_ = to_tensor(*model_->backend, {kSequences, kContext}, tokens);
+    targets_ = to_tensor(*model_->backend, {kSequences, kContext}, targets);
+  }
+
+  ParameterStore& store() { return model_->store; }
+  /// Moves every weight off its start, where many gradients are special.
+  void shake(double deviation) {
+    for (Parameter& parameter : store().all()) {
+      double* values = parameter.value.data<double>();
+      for (int64_t i = 0; i < parameter.value.count(); ++i) {
+        values[i] += deviation * random_normal(hash_text(parameter.name), static_cast<uint64_t>(i));
+      }
+    }
+  }
+  double loss() { return pass(false); }
+  void gradients() { pass(true); }
+
+ private:
+  // The same dropout each time: masks are a function of seed, step and site.
+  double pass(bool backward) {
+    Tape tape(backward);
+    Run run(tape, true);
+    run.seed = 5;
+    run.begin(3, 0);
+    if (backward) store().clear_gradients();
+    const Variable hidden = model_->decoder->hidden(run, tokens_);
+    const CrossEntropy result = model_->decoder->loss(run, hidden, targets_, 1.0 / 11);
+    if (backward) {
+      tape.backward(result.loss);
+      store().complete_gradients();
+    }
+    return result.total / 11;
+  }
+
+  Experiment experiment_;
+  std::unique_ptr<Model> model_;
+  Tensor tokens_, targets_;
+};
+
+double largest(const Tensor& x) {
+  const double* values = x.data<double>();
+  double most = 0;
+  for (int64_t i = 0; i < x.count(); ++i) most = std::max(most, std::abs(values[i]));
+  return most;
+}
+
+double largest(ParameterStore& store) {
+  double most = 0;
+  for (const Parameter& parameter : store.all()) most = std::max(most, largest(parameter.gradient));
+  return most;
+}
+
+/// Softmax does not see what is added to all logits of a row, so a key's bias, q.b, has no gradient
+/// unless the method itself reads the keys.
+bool is_always_zero(const std::string& name, const std::string& method) {
+  static const std::regex kKeyBias("blocks\\.[0-9]+\\.attention\\.key\\.bias");
+  return (method == "none" || method == "sinusoidal" || method == "learned") &&
+         std::regex_match(name, kKeyBias);
+}
+
+/// The derivative along `direction` by four points: the error falls with step^4.
+double slope(Subject& subject, const Parameter& parameter, const std::vector<double>& direction,
+             double step) {
+  double* values = parameter.value.data<double>();
+  const std::vector<double> start(values, values + direction.size());
+  const auto at = [&](double distance) {
+    for (size_t i = 0; i < direction.size(); ++i) values[i] = start[i] + distance * direction[i];
+    return subject.loss();
+  };
+  const double near = at(step) - at(-step), far = at(2 * step) - at(-2 * step);
+  std::copy(start.begin(), start.end(), values);
+  return (8 * near - far) / (12 * step);
+}
+
+/// A random direction of length 1.
+std::vector<double> direction_of(const Parameter& parameter) {
+  std::vector<double> direction(static_cast<size_t>(parameter.value.count()));
+  double squares = 0;
+  for (size_t i = 0; i < direction.size(); ++i) {
+    direction[i] = random_normal(hash_text(parameter.name + "direction"), i);
+    squares += direction[i] * direction[i];
+  }
+  for (double& x : direction) x /= std::sqrt(squares);
+  return direction;
+}
+
+void check_gradients(const Sets& sets, const std::string& method) {
+  std::string text;
+  for (const std::string& set : sets) text += set + " ";
+  SCOPED_TRACE(text);
+  Subject subject(sets);
+  subject.shake(0.2);
+  subject.gradients();
+  // A kink of ReLU on the way would be an error of the difference, not of the gradient.
+  const double step = text.find("relu") == std::string::npos ? 1e-3 : 1e-5;
+  const double most = largest(subject.store());
+  for (const Parameter& parameter : subject.store().all()) {
+    if (is_always_zero(parameter.name, method)) {
+      EXPECT_LE(largest(parameter.gradient), 1e-12 * most) << parameter.name;
+      continue;
+    }
+    EXPECT_GE(largest(parameter.gradient), 1e-6 * most) << parameter.name;
+    const std::vector<double> direction = direction_of(parameter);
+    const double* gradient = parameter.gradient.data<double>();
+    double expected = 0, squares = 0;
+    for (size_t i = 0; i < direction.size(); ++i) {
+      expected += gradient[i] * direction[i];
+      squares += gradient[i] * gradient[i];
+    }
+    const double found = slope(subject, parameter, direction, step);
+    // A direction nearly at right angles to the gradient has no digits of its own.
+    const double size = std::max(std::abs(expected), 0.02 * std::sqrt(squares));
+    EXPECT_LE(std::abs(found - expected), 1e-6 * size) << parameter.name << ": " << expected;
+  }
+}
+
+/// What a model can be made of besides its positions. Each list is walked at its own pace, so that
+/// choices meet in many combinations.
+Sets combination(int number) {
+  const std::vector<std::vector<std::string>> choices = {
+      {"norm_position=pre", "norm_position=post"},
+      {"norm=layernorm", "norm=rmsnorm"},
+      {"gated=false", "gated=true"},
+      {"tied_head=true", "tied_head=false"},
+      {"bias=true", "bias=false", "bias=[query, value, down]", "bias=[key, output, up]"},
+      {"activation=gelu", "activation=relu", "activation=silu", "activation=gelu_tanh"},
+      {"embedding_norm=false", "embedding_norm=true"},
+      {"dropout=0", "dropout=0.3"},
+      {"head_bias=false", "head_bias=true"},
+      {"window=0", "window=3"},
+      {"final_norm=true", "final_norm=false"},
+      {"head_scale=1", "head_scale=0.7"},
+      {"embedding_scale=1", "embedding_scale=2"},
+      {"head_width=4", "head_width=3"},
+  };
+  Sets sets;
+  for (size_t key = 0; key < choices.size(); ++key) {
+    const uint64_t pick =
+        random_below(17 + key, static_cast<uint64_t>(number), choices[key].size());
+    sets.push_back("model." + choices[key][pick]);
+  }
+  return sets;
+}
+
+class Gradient : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Gradient, OfWholeModelsMatchFiniteDifferences) {
+  const std::string method = GetParam();
+  const std::string position = "model.position.kind=" + method;
+  for (const char* norm : {"pre", "post"}) {
+    for (const char* dropout : {"0", "0.3"}) {
+      check_gradients({position, std::string("model.norm_position=") + norm,
+                       std::string("model.dropout=") + dropout},
+                      method);
+    }
+  }
+  for (int number = 0; number < 100; ++number) {
+    check_gradients(with({position}, combination(number)), method);
+  }
+}
+
+// R119 and style 3.7: at the start of training too, nothing that is trained is cut off.
+TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
+  const std::string method = GetParam();
+  for (const char* initialisation : {"scaled", "gpt2"}) {
+    Subject subject(
+        {"model.position.kind=" + method, std::string("model.initialisation=") + initialisation});
+    subject.gradients();
+    const double most = largest(subject.store());
+    for (const Parameter& parameter : subject.store().all()) {
+      if (is_always_zero(parameter.name, method)) continue;
+      EXPECT_GE(largest(parameter.gradient), 1e-6 * most) << parameter.name;
+    }
+  }
+}
+
+std::vector<std::string> methods() {
+  std::vector<std::string> names;
+  for (const auto& kind : position_methods()) names.push_back(kind.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Gradient, ::testing::ValuesIn(methods()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tapemeasure::testing

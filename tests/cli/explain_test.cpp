@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// `explain` is the manual of the config: complete, and true of what a run then does.
+#include "app/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+#include "core/file/hdf5_file.h"
+#include "tests/cli/trained_run.h"
+
+namespace tapemeasure {
+namespace {
+
+using testing::Outcome;
+
+using ExplainTest = testing::TrainedRun;
+
+std::vector<ConfigKey> all_keys() {
+  Experiment experiment;
+  return list_keys([&](Fields& f) { experiment.visit(f); });
+}
+
+// R172.
+TEST_F(ExplainTest, EveryKeyHasHelpDefaultAndRangeOrChoices) {
+  const std::vector<ConfigKey> keys = all_keys();
+  EXPECT_GT(keys.size(), 50u);
+  for (const ConfigKey& key : keys) {
+    EXPECT_GE(key.help.size(), 5u) << key.key;
+    EXPECT_FALSE(key.type.empty()) << key.key;
+    if (key.key != "data.text") {
+      EXPECT_FALSE(key.value.empty()) << key.key;
+    }
+    const auto is = [&](const char* type) { return key.type.find(type) != std::string::npos; };
+    if ((is("integer") || is("number")) && !is("one of")) {
+      EXPECT_FALSE(key.range.empty()) << key.key << " (" << key.type << ")";
+    }
+    EXPECT_NE(explain_key(key.key).find(key.help), std::string::npos) << key.key;
+  }
+}
+
+TEST_F(ExplainTest, IsTheGoldenFile) {
+  const Outcome outcome = run({"explain"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, read_file(testing::source_file("tests/cli/explain.txt")))
+      << "if the change is meant: build/release/tapemeasure explain > tests/cli/explain.txt";
+}
+
+TEST_F(ExplainTest, KeysAndSections) {
+  const Outcome one = run({"explain", "trainer.keep"});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_TRUE(one.out.starts_with("trainer.keep\n")) << one.out;
+  EXPECT_NE(one.out.find("default: 3"), std::string::npos) << one.out;
+  const Outcome section = run({"explain", "schedule"});
+  EXPECT_NE(section.out.find("schedule.warmup_steps"), std::string::npos);
+  EXPECT_EQ(section.out.find("trainer.keep"), std::string::npos);
+  expect_error({"explain", "trainer.kep"}, 2, {"'trainer.kep'", "did you mean 'trainer.keep'?"});
+  expect_error({"explain", "no.yaml"}, 2, {"no.yaml"});
+  expect_error({"explain", "trainer.keep", "--set", "trainer.keep=2"}, 2, {"--set"});
+}
+
+TEST_F(ExplainTest, ValuesHaveOrigins) {
+  const Outcome outcome = run({"explain", "c.yaml", "--set", "model.layers=2"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto line = [&](const std::string& key) {
+    const size_t begin = outcome.out.find(key + " ");
+    return outcome.out.substr(begin, outcome.out.find('\n', begin) - begin);
+  };
+  EXPECT_TRUE(line("model.layers").ends_with(" --set")) << line("model.layers");
+  EXPECT_TRUE(line("model.width").ends_with(" c.yaml:2:20")) << line("model.width");
+  EXPECT_TRUE(line("trainer.keep").ends_with(" default")) << line("trainer.keep");
+  for (const char* part : {"\nparameters\n", "FLOPs per token", "memory: ", "\ncheckpoint "}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
+  }
+}
+
+/// Parameters and checkpoint of a run beside what was said before it.
+class Foretold : public testing::TrainedRun, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(Foretold, ParametersAndCheckpointSize) {
+  train({GetParam()});
+  const Experiment experiment = read_experiment(Config::read(folder_.path("r/config.yaml")));
+  const Costs costs = costs_of(experiment);
+  const Hdf5Reader file(folder_.path("r/best.h5"));
+  int64_t parameters = 0;
+  for (const ArrayInfo& info : file.list("parameters")) {
+    int64_t count = 1;
+    for (const int64_t size : info.shape) count *= size;
+    parameters += count;
+  }
+  EXPECT_EQ(costs.parameters, parameters);
+  int64_t parts = 0;
+  for (const auto& [name, count] : costs.parts) parts += count;
+  EXPECT_EQ(parts, parameters);
+  const auto size = static_cast<double>(std::filesystem::file_size(folder_.path("r/best.h5")));
+  EXPECT_NEAR(static_cast<double>(costs.checkpoint_bytes), size, 0.05 * size);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Experiments, Foretold,
+    ::testing::Values("model.layers=4", "model.width=64", "optimizer.kind=adafactor",
+                      "optimizer={kind: sgd, momentum: 0.9}", "model.tied_head=false",
+                      "model={layers: 2, width: 128, position: {kind: sinusoidal}}"),
+    [](const auto& info) { return std::to_string(info.index); });
+
+TEST_F(ExplainTest, FloatingPointWorkByHand) {
+  Experiment experiment = testing::small_experiment(
+      "layers: 2, width: 8, heads: 2, feedforward: 32, context: 16, vocabulary: 10");
+  // Per layer 4 x 8 x 8 and 2 x 8 x 32 weights, the head 10 x 8; 6 operations a weight. Attention:
+  // two products over half of the 16 tokens on average, 6 x 16 x 8 a layer.
+  EXPECT_DOUBLE_EQ(costs_of(experiment).flops_per_token,
+                   6.0 * (2 * (4 * 64 + 2 * 256) + 80) + 6.0 * 16 * 8 * 2);
+}
+
+}  // namespace
+}  // namespace tapemeasure
