@@ -89,8 +89,10 @@ class AlibiMethod : public PositionMethod {
 class AlibiOptions : public RelativeOptions {
  public:
   void visit(Fields& f) override {
-    f.boolean("symmetric", symmetric_, "in encoders",
-              "the penalty grows both ways; else keys ahead of the query are favoured");
+    f.boolean(
+        "symmetric", symmetric_,
+        "the penalty grows both ways; else keys ahead of the query are favoured. All the same "
+        "under a causal mask");
     f.boolean("learned", learned_, "slopes are parameters that start at the fixed ones");
     RelativeOptions::visit(f);
   }
@@ -102,11 +104,11 @@ class AlibiOptions : public RelativeOptions {
       slopes = &scope.parameter("slopes", {model.heads}, Init::values(alibi_slopes(model.heads)),
                                 Role::kPosition);
     }
-    return std::make_unique<AlibiMethod>(model.heads, symmetric_.value_or(false), slopes);
+    return std::make_unique<AlibiMethod>(model.heads, symmetric_, slopes);
   }
 
  private:
-  std::optional<bool> symmetric_;
+  bool symmetric_ = true;
   bool learned_ = false;
 };
 

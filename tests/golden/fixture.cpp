@@ -35,8 +35,7 @@ FixtureOptions Fixture::options() const {
     config.set("position.scale=1");
   }
   config.into(options);
-  const bool has_model =
-      kind_ == "attention" || kind_ == "model" || kind_ == "training" || kind_ == "generation";
+  const bool has_model = kind_ == "model" || kind_ == "training" || kind_ == "generation";
   if (has_model) options.model.validate([](const std::string& key) { return key; });
   return options;
 }
