@@ -151,7 +151,10 @@ void check_gradients(const Sets& sets, const std::string& method) {
     const double found = slope(subject, parameter, direction, step);
     // A direction nearly at right angles to the gradient has no digits of its own.
     const double size = std::max(std::abs(expected), 0.02 * std::sqrt(squares));
-    EXPECT_LE(std::abs(found - expected), 1e-6 * size) << parameter.name << ": " << expected;
+    // The difference of two losses of about 3 has no digits below this.
+    const double noise = 1e-15 / step;
+    EXPECT_LE(std::abs(found - expected), 1e-6 * size + noise)
+        << parameter.name << ": " << expected;
   }
 }
 
@@ -208,9 +211,11 @@ TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
         {"model.position.kind=" + method, std::string("model.initialisation=") + initialisation});
     subject.gradients();
     const double most = largest(subject.store());
+    // With all weights at 0.02 a term of three small factors (deberta's) starts far below the rest.
+    const double least = std::string(initialisation) == "gpt2" ? 1e-9 : 1e-6;
     for (const Parameter& parameter : subject.store().all()) {
       if (is_always_zero(parameter.name, method)) continue;
-      EXPECT_GE(largest(parameter.gradient), 1e-6 * most) << parameter.name;
+      EXPECT_GE(largest(parameter.gradient), least * most) << parameter.name;
     }
   }
 }

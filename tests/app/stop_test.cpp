@@ -249,7 +249,7 @@ TEST_F(Finished, IsNotFinishedOnceItGoesOn) {
   Program program(resume_arguments(workspace_, run_.path(), {"trainer.steps=1000000"}));
   ASSERT_TRUE(wait_for_rows(run_, rows + 2));
   EXPECT_FALSE(fs::exists(run_.file("results.json")));
-  EXPECT_NE(run_program({"list", run_.path()}).output.find("unfinished"), std::string::npos);
+  EXPECT_NE(run_program({"list", run_.path()}).output.find("training (pid"), std::string::npos);
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait(), 128 + SIGTERM);
   EXPECT_NE(run_program({"list", run_.path()}).output.find("stopped"), std::string::npos);
