@@ -21,8 +21,26 @@ const Place kPlaces[] = {{"reference", DType::kF64, 0}, {"cpu", DType::kF32, 1e-
 class EveryMethod : public testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(Methods, EveryMethod, testing::ValuesIn(methods()), test_name);
 
-TEST_P(EveryMethod, SegmentsWithUnlimitedMemoryEqualTheWhole) {
-  if (!GetParam().remembers) GTEST_SKIP() << "refuses memory";
+std::vector<Method> those(bool (*wanted)(const Method&)) {
+  std::vector<Method> some;
+  for (const Method& method : methods()) {
+    if (wanted(method)) some.push_back(method);
+  }
+  return some;
+}
+
+class Remembering : public EveryMethod {};
+INSTANTIATE_TEST_SUITE_P(Methods, Remembering,
+                         testing::ValuesIn(those([](const Method& m) { return m.remembers; })),
+                         test_name);
+/// Those beside which absolute positions may go.
+class BesideAbsolute : public EveryMethod {};
+INSTANTIATE_TEST_SUITE_P(Methods, BesideAbsolute, testing::ValuesIn(those([](const Method& m) {
+                           return m.relative && std::string(m.name) != "none";
+                         })),
+                         test_name);
+
+TEST_P(Remembering, SegmentsWithUnlimitedMemoryEqualTheWhole) {
   for (const char* norm : {"pre", "post"}) {
     const std::string more = std::string("memory: 100, norm_position: ") + norm;
     for (const Place& place : kPlaces) {
@@ -43,8 +61,7 @@ TEST_P(EveryMethod, SegmentsWithUnlimitedMemoryEqualTheWhole) {
   }
 }
 
-TEST_P(EveryMethod, SameLengthIsAWindowOverTheWhole) {
-  if (!GetParam().remembers) GTEST_SKIP() << "refuses memory";
+TEST_P(Remembering, SameLengthIsAWindowOverTheWhole) {
   for (const Place& place : kPlaces) {
     const SmallModel model(small_options(GetParam(), "memory: 5, same_length: true"), place.backend,
                            place.dtype);
@@ -189,8 +206,7 @@ TEST_P(EveryMethod, SteadyStepsTakeNoMemoryFromTheSystem) {
   EXPECT_EQ(model.backend->pool_requests(), requests);
 }
 
-TEST_P(EveryMethod, AbsolutePositionsBesideIt) {
-  if (!GetParam().relative || std::string(GetParam().name) == "none") GTEST_SKIP();
+TEST_P(BesideAbsolute, HaveTheirOwnTableAndRefuseMemory) {
   std::string position = GetParam().position;
   position.insert(position.size() - 1, ", absolute: learned");
   const Method method{GetParam().name, position.c_str()};
