@@ -66,8 +66,7 @@ int run_command_line(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app(
       "Trains small Transformer language models from scratch, to measure what each way of telling "
-      "a "
-      "Transformer where its tokens are buys.",
+      "a Transformer where its tokens are buys.",
       "tapemeasure");
   app.set_version_flag("--version", version, "Program, libraries, instruction set, threads");
   app.require_subcommand(1);

@@ -49,9 +49,8 @@ Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
   const auto append = [&](Projections::Part part, const Tensor& cache_BSC) {
     const Tensor fresh_BTC = project(part).matrix.value();
     for (int64_t b = 0; b < batch; ++b) {
-      const Tensor to = cache_BSC.rows(b, 1).reshaped({capacity, cache_BSC.shape()[2]});
-      const Tensor from = fresh_BTC.rows(b, 1).reshaped({rows, cache_BSC.shape()[2]});
-      fresh_BTC.backend().scale(1, from, to.rows(cache.length, rows));
+      fresh_BTC.backend().scale(1, fresh_BTC.sequence_rows(b, 0, rows),
+                                cache_BSC.sequence_rows(b, cache.length, rows));
     }
     return HeadColumns{Variable(cache_BSC), capacity, 0};
   };
