@@ -12,25 +12,45 @@
 
 namespace tapemeasure {
 
+namespace {
+
+constexpr int64_t kLongestMemory = 1 << 24;  // as model.memory
+
+/// The number behind `prefix`, where that is all.
+std::optional<int64_t> number_behind(std::string_view prefix, std::string_view text) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + prefix.size(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 Protocol Protocol::parse(const std::string& text, int64_t length) {
-  constexpr std::string_view kSliding = "sliding:stride=";
-  if (text == "nonoverlap") return {length, 0};
-  int64_t stride = 0;
-  if (text.starts_with(kSliding)) {
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + kSliding.size(), end, stride);
-    if (error == std::errc() && rest == end && stride >= 1) {
-      check<ConfigError>(stride <= length, "--protocol {}: the stride is longer than windows of {}",
-                         text, length);
-      return {length, stride};
-    }
+  if (text == "nonoverlap") return {length};
+  const auto stride = number_behind("sliding:stride=", text);
+  if (stride && *stride >= 1) {
+    check<ConfigError>(*stride <= length, "--protocol {}: the stride is longer than windows of {}",
+                       text, length);
+    return {length, *stride};
   }
-  throw ConfigError(fmt::format(
-      "--protocol wants nonoverlap or sliding:stride=N with N from 1 to the length, got '{}'",
-      text));
+  const auto memory = number_behind("memory:", text);
+  if (memory && *memory >= 0 && *memory <= kLongestMemory) return {length, 0, memory};
+  throw ConfigError(
+      fmt::format("--protocol wants nonoverlap, sliding:stride=N with N from 1 to the length, or "
+                  "memory:N with N from 0 to {}, got '{}'",
+                  kLongestMemory, text));
+}
+
+Protocol Protocol::of(const ModelOptions& model, int64_t length) {
+  Protocol protocol{length};
+  if (model.memory > 0) protocol.memory = model.memory;
+  return protocol;
 }
 
 std::string Protocol::name() const {
+  if (memory) return fmt::format("memory:{}", *memory);
   return stride == 0 ? "nonoverlap" : fmt::format("sliding:stride={}", stride);
 }
 
@@ -66,9 +86,10 @@ EvaluationText evaluation_text(const TokenFile& file, Split split) {
 
 namespace {
 
-/// Scores windows of one length, all at once; returns the losses of their rows.
+/// Scores windows of one length, all at once, or one behind a memory; returns the losses of their
+/// rows.
 std::vector<double> score(const Model& model, const EvaluationText& text,
-                          std::span<const Window> windows) {
+                          std::span<const Window> windows, Memory* memory) {
   const int64_t length = windows[0].length, count = static_cast<int64_t>(windows.size());
   const Tensor tokens = empty(*model.backend, {count, length}, DType::kI32);
   const Tensor targets = empty(*model.backend, {count, length}, DType::kI32);
@@ -81,8 +102,38 @@ std::vector<double> score(const Model& model, const EvaluationText& text,
   }
   Tape tape(false);
   Run run(tape);
-  const Variable hidden = model.decoder->hidden(run, tokens);
+  const Variable hidden = memory ? model.decoder->hidden(run, tokens, MemoryLanes{memory, 0})
+                                 : model.decoder->hidden(run, tokens);
+  if (memory) memory->advance();
   return to_doubles(model.decoder->loss(run, hidden, targets, 1).losses);
+}
+
+/// The memory of a protocol that has one.
+std::optional<Memory> memory_of(const Model& model, const Protocol& protocol) {
+  const int64_t length = protocol.memory.value_or(0);
+  if (length == 0) return std::nullopt;
+  const auto& position = model.decoder->options().position;
+  const std::string refusal = position.options->refuses_memory();
+  check<ConfigError>(refusal.empty(), "--protocol {} does not go with model.position.kind {}: {}",
+                     protocol.name(), position.kind, refusal);
+  return model.decoder->memory(*model.backend, model.dtype, 1, length);
+}
+
+/// Buckets of positions below `length`: 0-15, then powers of two.
+std::vector<PositionLoss> position_buckets(int64_t length) {
+  constexpr int64_t kFirst = 16;
+  std::vector<PositionLoss> buckets;
+  for (int64_t first = 0, end = kFirst; first < length; first = end, end *= 2) {
+    buckets.push_back({first, std::min(end, length) - 1});
+  }
+  return buckets;
+}
+
+void add_to(std::vector<PositionLoss>& buckets, int64_t position, double nats) {
+  size_t bucket = 0;
+  while (buckets[bucket].last < position) ++bucket;
+  buckets[bucket].nats += nats;
+  ++buckets[bucket].tokens;
 }
 
 /// The first token is never a target: characters and words that it holds whole do not count, those
@@ -118,23 +169,29 @@ Evaluation evaluate(const Model& model, const EvaluationText& text, const Protoc
                      "evaluation length {} is beyond the {} positions that this model has learned: "
                      "use at most {}",
                      protocol.length, longest.value_or(0), longest.value_or(0));
+  std::optional<Memory> memory = memory_of(model, protocol);
   const std::vector<Window> windows = windows_of(protocol, text.tokens.size());
-  const auto at_once = static_cast<size_t>(std::max<int64_t>(1, batch_tokens / protocol.length));
+  const auto at_once =
+      static_cast<size_t>(memory ? 1 : std::max<int64_t>(1, batch_tokens / protocol.length));
   Evaluation result;
   result.protocol = protocol;
+  result.positions = position_buckets(windows[0].length);
   for (size_t first = 0; first < windows.size();) {
     size_t last = first + 1;
     while (last < windows.size() && last - first < at_once &&
            windows[last].length == windows[first].length) {
       ++last;
     }
-    const auto losses = score(model, text, std::span(windows).subspan(first, last - first));
+    const int64_t remembered = memory ? memory->rows() : 0;
+    const auto losses = score(model, text, std::span(windows).subspan(first, last - first),
+                              memory ? &*memory : nullptr);
     const int64_t length = windows[first].length;
     for (size_t w = first; w < last; ++w) {
       for (int64_t t = windows[w].score_from - windows[w].start; t < length; ++t) {
         const double loss = losses[(w - first) * static_cast<size_t>(length) + size_t(t)];
         result.nats += loss;
-        if (per_target) per_target(loss, t + 1);
+        add_to(result.positions, t, loss);
+        if (per_target) per_target(loss, remembered + t + 1);
       }
     }
     first = last;

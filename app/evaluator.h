@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,18 @@ namespace tapemeasure {
 ///   nonoverlap: windows of `length` tokens side by side; each scores all of its targets.
 ///   sliding: windows that end `stride` further each time and score only what is new, so that all
 ///     but the first window's targets have at least length - stride tokens before them.
+///   memory: segments of `length` tokens in order, as one stream, behind what the model's layers
+///     remember of the last `memory` tokens before each.
 struct Protocol {
   int64_t length = 0;
-  int64_t stride = 0;  ///< 0: nonoverlap
+  int64_t stride = 0;                            ///< 0: nonoverlap
+  std::optional<int64_t> memory = std::nullopt;  ///< none: each window for itself
 
-  /// Reads "nonoverlap" or "sliding:stride=N". Throws ConfigError.
+  /// Reads "nonoverlap", "sliding:stride=N" or "memory:N". Throws ConfigError.
   static Protocol parse(const std::string& text, int64_t length);
-  /// "nonoverlap" or "sliding:stride=16".
+  /// What a model was trained for: memory of its own length, or nonoverlap when it has none.
+  static Protocol of(const ModelOptions& model, int64_t length);
+  /// "nonoverlap", "sliding:stride=16" or "memory:64".
   std::string name() const;
 };
 
@@ -33,9 +39,19 @@ struct Window {
 /// The windows that score targets 1 ... tokens - 1 once each.
 std::vector<Window> windows_of(const Protocol& protocol, int64_t tokens);
 
+/// The loss of inputs [first, last] of all windows.
+struct PositionLoss {
+  int64_t first = 0, last = 0;
+  double nats = 0;
+  int64_t tokens = 0;  ///< scored there
+
+  double loss() const { return nats / static_cast<double>(tokens); }
+};
+
 /// A loss with what it can be divided by.
 struct Evaluation {
   Protocol protocol;
+  std::vector<PositionLoss> positions;                       ///< 0-15, 16-31, 32-63, 64-127, ...
   double nats = 0;                                           ///< sum over scored targets
   int64_t tokens = 0, characters = 0, words = 0, bytes = 0;  ///< of what was scored
 
@@ -56,8 +72,9 @@ struct EvaluationText {
 EvaluationText evaluation_text(const TokenFile& file, Split split);
 
 /// Throws DataError when there is no target, ConfigError when windows are longer than the model's
-/// positions reach (naming both). `per_target`, if given, is called with the loss of each target,
-/// in order, and with how many tokens stood before it in its window.
+/// positions reach (naming both) or when these do not go with memory. `per_target`, if given, is
+/// called with the loss of each target, in order, and with how many tokens stood before it: in its
+/// window, and in memory.
 Evaluation evaluate(const Model& model, const EvaluationText& text, const Protocol& protocol,
                     int64_t batch_tokens,
                     const std::function<void(double loss, int64_t before)>& per_target = {});

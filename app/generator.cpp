@@ -43,19 +43,31 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
   return order[kept - 1];
 }
 
-Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity)
-    : model_(model), caches_(model.decoder->caches(*model.backend, model.dtype, batch, capacity)) {}
+Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window)
+    : model_(model),
+      caches_(model.decoder->caches(*model.backend, model.dtype, batch, capacity, window)) {}
 
 std::vector<std::vector<double>> Continuation::feed(
     const std::vector<std::vector<int32_t>>& tokens) {
   const auto batch = static_cast<int64_t>(tokens.size());
   const auto count = static_cast<int64_t>(tokens[0].size());
-  const Tensor tokens_BT = empty(*model_.backend, {batch, count}, DType::kI32);
-  for (int64_t b = 0; b < batch; ++b) {
-    const std::vector<int32_t>& row = tokens[static_cast<size_t>(b)];
-    check<ShapeError>(static_cast<int64_t>(row.size()) == count, "sequences differ in length");
-    std::copy(row.begin(), row.end(), tokens_BT.data<int32_t>() + b * count);
+  const int64_t piece = caches_.longest_piece > 0 ? caches_.longest_piece : count;
+  std::vector<std::vector<double>> logits;
+  for (int64_t first = 0; first < count; first += piece) {
+    const int64_t fed = std::min(piece, count - first);
+    const Tensor tokens_BT = empty(*model_.backend, {batch, fed}, DType::kI32);
+    for (int64_t b = 0; b < batch; ++b) {
+      const std::vector<int32_t>& row = tokens[static_cast<size_t>(b)];
+      check<ShapeError>(static_cast<int64_t>(row.size()) == count, "sequences differ in length");
+      std::copy_n(row.begin() + first, fed, tokens_BT.data<int32_t>() + b * fed);
+    }
+    logits = feed(tokens_BT);
   }
+  return logits;
+}
+
+std::vector<std::vector<double>> Continuation::feed(const Tensor& tokens_BT) {
+  const int64_t batch = tokens_BT.shape()[0], count = tokens_BT.shape()[1];
   Tape tape(false);
   Run run(tape);
   const Tensor hidden_BTD = model_.decoder->hidden(run, tokens_BT, &caches_).value();
@@ -73,7 +85,7 @@ void generate(const Model& model, const std::vector<int32_t>& prompt,
   check<ConfigError>(!prompt.empty(), "the prompt is empty: give at least one token");
   if (options.tokens == 0) return;
   const auto capacity = static_cast<int64_t>(prompt.size()) + options.tokens - 1;
-  Continuation continuation(model, 1, capacity);
+  Continuation continuation(model, 1, capacity, options.window);
   std::vector<std::vector<double>> logits = continuation.feed({prompt});
   for (int64_t n = 0; n < options.tokens; ++n) {
     const uint64_t key = random_key(static_cast<uint64_t>(options.seed), Stream::kSampling,

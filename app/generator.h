@@ -17,6 +17,7 @@ struct SamplingOptions {
   double temperature = 1;  ///< divides the logits; 0 is greedy
   int64_t top_k = 0;       ///< only the k most likely; 0: all
   double top_p = 1;        ///< only the most likely that together reach p
+  int64_t window = 0;      ///< tokens that one sees, itself included: the rest is forgotten; 0: all
 };
 
 /// The next token for one row of logits. `draw` is uniform in [0, 1).
@@ -25,13 +26,15 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
 /// Logits of the tokens after a prompt, one call at a time: what `generate` is made of.
 class Continuation {
  public:
-  /// Room for `capacity` tokens in each of `batch` sequences.
-  Continuation(const Model& model, int64_t batch, int64_t capacity);
+  /// Room for `capacity` tokens in each of `batch` sequences; see SamplingOptions::window.
+  Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window = 0);
   /// Feeds tokens [batch, count] and returns the logits [batch][V] behind the last of each
   /// sequence.
   std::vector<std::vector<double>> feed(const std::vector<std::vector<int32_t>>& tokens);
 
  private:
+  std::vector<std::vector<double>> feed(const Tensor& tokens_BT);
+
   const Model& model_;
   Caches caches_;
 };

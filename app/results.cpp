@@ -13,6 +13,16 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+Json to_json(const std::vector<PositionLoss>& positions) {
+  Json rows = Json::array();
+  for (const PositionLoss& at : positions) {
+    Json row = {{"first", at.first}, {"last", at.last}, {"tokens", at.tokens}};
+    if (at.tokens > 0) row["loss"] = at.loss();
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 Json to_json(const Evaluation& e) {
   return {{"protocol", e.protocol.name()},
           {"length", e.protocol.length},
@@ -26,7 +36,8 @@ Json to_json(const Evaluation& e) {
           {"tokens", e.tokens},
           {"characters", e.characters},
           {"words", e.words},
-          {"bytes", e.bytes}};
+          {"bytes", e.bytes},
+          {"positions", to_json(e.positions)}};
 }
 
 }  // namespace

@@ -181,8 +181,9 @@ bool Trainer::measure() {
   const EvaluationText text = evaluation_text(tokens_, Split::kValid);
   evaluated_at_ = learner_.steps_done();
   if (text.tokens.size() < 2) return false;
-  last_evaluation_ = evaluate(model_, text, {experiment_.model.context, 0},
-                              experiment_.trainer.micro_batch_tokens.value());
+  last_evaluation_ =
+      evaluate(model_, text, Protocol::of(experiment_.model, experiment_.model.context),
+               experiment_.trainer.micro_batch_tokens.value());
   return true;
 }
 

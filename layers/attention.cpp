@@ -23,6 +23,31 @@ AttentionLayer::AttentionLayer(const ModelOptions& model, const PositionMethod& 
               linear_init(model, heads_ * head_width_, LinearUse::kResidual), scope / "output") {}
 
 namespace {
+/// Moves the last `kept` rows to the front.
+void forget(KeyValueCache& cache, int64_t kept) {
+  const int64_t gone = cache.length - kept;
+  for (const Tensor& rows_BSC : {cache.keys_BSC, cache.values_BSC}) {
+    Backend& backend = rows_BSC.backend();
+    for (int64_t b = 0; kept > 0 && b < rows_BSC.shape()[0]; ++b) {
+      const Tensor copy = empty(backend, {kept, rows_BSC.shape()[2]}, rows_BSC.dtype());
+      backend.scale(1, rows_BSC.sequence_rows(b, gone, kept), copy);
+      backend.scale(1, copy, rows_BSC.sequence_rows(b, 0, kept));
+    }
+  }
+  cache.first += gone;
+  cache.length = kept;
+}
+
+/// Room for `rows` more, of which the first sees `window` tokens back, itself included.
+void make_room(KeyValueCache& cache, int64_t rows, int64_t window) {
+  const int64_t capacity = cache.keys_BSC.shape()[1];
+  if (window > 0 && cache.length + rows > capacity && cache.length >= window) {
+    forget(cache, window - 1);
+  }
+  check<ShapeError>(cache.length + rows <= capacity, "a cache of {} rows cannot take {} after {}",
+                    capacity, rows, cache.length);
+}
+
 /// `x` turned by the positions of its rows.
 HeadColumns turned(Run& run, const HeadColumns& x, Backend::Rotation how, int64_t first_position,
                    int64_t heads, int64_t width) {
@@ -38,8 +63,6 @@ Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
                                                 KeyValueCache& cache) const {
   const int64_t batch = x_BTD.shape()[0], rows = x_BTD.shape()[1];
   const int64_t capacity = cache.keys_BSC.shape()[1];
-  check<ShapeError>(cache.length + rows <= capacity, "a cache of {} rows cannot take {} after {}",
-                    capacity, rows, cache.length);
   const auto rotation = position_->rotation(span);
   const auto project = [&](Projections::Part part) {
     const HeadColumns x{projections_(run, x_BTD, part), rows, 0};
@@ -80,13 +103,17 @@ Projections::Heads AttentionLayer::heads(Run& run, const Variable& x_BTD, const 
 
 Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Source& source) const {
   const int64_t batch = x_BTD.shape()[0], rows = x_BTD.shape()[1];
-  int64_t past = 0;
-  if (source.cache) past = source.cache->length;
+  int64_t past = 0, first_key = 0;
+  if (source.cache) {
+    make_room(*source.cache, rows, source.mask.window);
+    past = source.cache->length;
+    first_key = source.cache->first;
+  }
   if (source.rows_BSD.defined()) past = source.rows_BSD.shape()[1] - rows;
   const Span span{.queries = rows,
                   .keys = past + rows,
-                  .first_query = past,
-                  .first_key = 0,
+                  .first_query = first_key + past,
+                  .first_key = first_key,
                   .causal = source.mask.causal,
                   .backend = &x_BTD.value().backend(),
                   .dtype = x_BTD.value().dtype()};

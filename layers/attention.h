@@ -17,7 +17,9 @@ struct Source {
   /// Rows whose last ones are the queries' own: memory comes before them. Undefined: the queries'
   /// rows alone, or behind those in the cache.
   Variable rows_BSD = {};
-  KeyValueCache* cache = nullptr;  ///< generation: no gradients; grows by the queries' rows
+  /// Generation: no gradients. Grows by the queries' rows; when it is full, what the mask's window
+  /// hides from them and all later ones makes room.
+  KeyValueCache* cache = nullptr;
   AttentionMask mask = {};
 };
 

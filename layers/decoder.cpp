@@ -62,7 +62,7 @@ Variable Decoder::hidden(Run& run, const Tensor& tokens_BT, Caches* caches) cons
   if (version == caches->version) return forward(run, tokens_BT, caches, {});
   // Keys in the cache were turned by other angles, and so were what all later layers made of them:
   // everything is read again.
-  for (KeyValueCache& layer : caches->layers) layer.length = 0;
+  for (KeyValueCache& layer : caches->layers) layer.length = layer.first = 0;
   caches->position = 0;
   caches->version = version;
   std::vector<int32_t> all;
@@ -73,13 +73,14 @@ Variable Decoder::hidden(Run& run, const Tensor& tokens_BT, Caches* caches) cons
   return last_rows(forward(run, all_BT, caches, {}), fresh);
 }
 
-AttentionMask Decoder::mask(const MemoryLanes& lanes) const {
+AttentionMask Decoder::mask(const MemoryLanes& lanes, const Caches* caches) const {
   AttentionMask mask;
-  mask.window = options_.window;
-  if (options_.same_length) {
-    const int64_t seen = lanes.memory ? lanes.memory->length() : options_.memory;
-    mask.window = mask.window > 0 ? std::min(mask.window, seen) : seen;
-  }
+  const auto narrow = [&](int64_t window) {
+    if (window > 0) mask.window = mask.window > 0 ? std::min(mask.window, window) : window;
+  };
+  narrow(options_.window);
+  if (caches) narrow(caches->window);
+  if (options_.same_length) narrow(lanes.memory ? lanes.memory->length() : options_.memory);
   return mask;
 }
 
@@ -91,7 +92,7 @@ Variable Decoder::forward(Run& run, const Tensor& tokens_BT, Caches* caches,
   if (absolute_) x_BTD = absolute_->embed(run, x_BTD, first);
   if (embedding_norm_) x_BTD = (*embedding_norm_)(run, x_BTD);
   x_BTD = dropout(run, x_BTD, run.dropout(options_.dropout, embedding_site_));
-  BlockSource source{.mask = mask(lanes)};
+  BlockSource source{.mask = mask(lanes, caches)};
   for (size_t layer = 0; layer < blocks_.size(); ++layer) {
     if (caches) source.cache = &caches->layers[layer];
     if (lanes.memory) {
@@ -130,9 +131,18 @@ Variable Decoder::logits(Run& run, const Variable& hidden_BTD) const {
   return linear(run, scaled, head_weight(run), head_bias(run));
 }
 
-Caches Decoder::caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const {
-  const Shape shape{batch, capacity, options_.heads * options_.the_head_width()};
+Caches Decoder::caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity,
+                       int64_t window) const {
+  constexpr int64_t kPiece = 64;  // shorter ones would move rows often
   Caches caches;
+  caches.window = window;
+  int64_t rows = capacity;
+  // A method that turns all keys anew at some length reads everything again there.
+  if (window > 0 && method_->version(capacity) == method_->version(1)) {
+    caches.longest_piece = std::max(window, kPiece);
+    rows = std::min(capacity, 2 * caches.longest_piece);
+  }
+  const Shape shape{batch, rows, options_.heads * options_.the_head_width()};
   caches.tokens.resize(static_cast<size_t>(batch));
   for (int64_t layer = 0; layer < options_.layers; ++layer) {
     caches.layers.push_back({empty(backend, shape, dtype), empty(backend, shape, dtype)});

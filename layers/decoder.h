@@ -31,8 +31,11 @@ class Decoder {
   /// Only the first `count` rows of the vocabulary are tokens: the loss leaves the others out.
   void limit_vocabulary(int64_t count) { classes_ = count; }
 
-  /// Empty caches with room for `capacity` rows.
-  Caches caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity) const;
+  /// Empty caches for `capacity` tokens. With a window a token sees only the last `window`, itself
+  /// included, and the caches hold little more than those; tokens are then fed in pieces of at most
+  /// `longest_piece`.
+  Caches caches(Backend& backend, DType dtype, int64_t batch, int64_t capacity,
+                int64_t window = 0) const;
   /// An empty memory; its length may differ from the one of training.
   Memory memory(Backend& backend, DType dtype, int64_t sequences, int64_t length) const;
   /// The longest sequence that positions allow, if there is one.
@@ -42,7 +45,7 @@ class Decoder {
  private:
   Variable forward(Run& run, const Tensor& tokens_BT, Caches* caches,
                    const MemoryLanes& lanes) const;
-  AttentionMask mask(const MemoryLanes& lanes) const;
+  AttentionMask mask(const MemoryLanes& lanes, const Caches* caches) const;
   Variable head_weight(Run& run) const;
   Variable head_bias(Run& run) const;
 

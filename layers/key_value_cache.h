@@ -20,6 +20,7 @@ struct KeptTables {
 struct KeyValueCache {
   Tensor keys_BSC, values_BSC;  ///< [sequences, capacity, heads * head width]
   int64_t length = 0;           ///< rows in use
+  int64_t first = 0;            ///< position of row 0: tokens before it are forgotten
   KeptTables tables = {};
 };
 
@@ -30,6 +31,8 @@ struct Caches {
   std::vector<std::vector<int32_t>> tokens;  ///< of each sequence
   int64_t position = 0;
   int64_t version = 0;
+  int64_t window = 0;         ///< a token sees only the last so many, itself included; 0: all
+  int64_t longest_piece = 0;  ///< most tokens that one call may add; 0: whatever there is room for
 };
 
 }  // namespace tapemeasure

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.h"
@@ -13,7 +14,7 @@ namespace tapemeasure {
 namespace {
 
 struct EvaluateArguments {
-  std::string model, split, text, per_token, protocol = "nonoverlap";
+  std::string model, split, text, per_token, protocol;
   std::string cache = default_cache();
   std::vector<std::string> sets;
   std::vector<int64_t> lengths;
@@ -67,6 +68,27 @@ void print_table(const std::vector<Evaluation>& results) {
              e.tokens, e.characters, e.bytes, e.words);
 }
 
+/// Below the table: what a token costs by its position in the window, a column per length.
+void print_positions(const std::vector<Evaluation>& results) {
+  const auto longest = std::max_element(results.begin(), results.end(),
+                                        [](const Evaluation& a, const Evaluation& b) {
+                                          return a.positions.back().last < b.positions.back().last;
+                                        });
+  fmt::print("\nnats/token (tokens) by position\n{:<14}", "length");
+  for (const Evaluation& e : results) fmt::print(" {:>19}", e.protocol.length);
+  for (size_t row = 0; row < longest->positions.size(); ++row) {
+    const int64_t first = longest->positions[row].first;
+    fmt::print("\n{:<14}", fmt::format("{}-{}", first, row == 0 ? 15 : 2 * first - 1));
+    for (const Evaluation& e : results) {
+      const bool any = row < e.positions.size() && e.positions[row].tokens > 0;
+      const std::string cell =
+          any ? fmt::format("{:.4f} ({})", e.positions[row].loss(), e.positions[row].tokens) : "-";
+      fmt::print(" {:>19}", cell);
+    }
+  }
+  fmt::print("\n");
+}
+
 void print_json(const EvaluateArguments& arguments, const SavedModel& saved,
                 const std::string& origin, const std::vector<Evaluation>& results) {
   nlohmann::ordered_json root = {
@@ -86,7 +108,9 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
   std::vector<Evaluation> results;
   for (const int64_t length : lengths) {
     check<ConfigError>(length >= 1, "--lengths wants numbers from 1, got {}", length);
-    const Protocol protocol = Protocol::parse(arguments.protocol, length);
+    const Protocol protocol = arguments.protocol.empty()
+                                  ? Protocol::of(saved.experiment.model, length)
+                                  : Protocol::parse(arguments.protocol, length);
     const int64_t batch = saved.experiment.trainer.micro_batch_tokens.value();
     PerToken per_token;
     const auto collect = [&](double loss, int64_t before) {
@@ -141,6 +165,7 @@ int run(const EvaluateArguments& arguments) {
   fmt::print("{} at step {} on {}\n", saved.path, saved.step, text.origin);
   for (const std::string& assignment : arguments.sets) fmt::print("with {}\n", assignment);
   print_table(results);
+  print_positions(results);
   return 0;
 }
 
@@ -156,8 +181,9 @@ void add_evaluate(CLI::App& app, Action& action) {
   verb->add_option("--text", a->text, "a text of your own instead, or a prepared .h5");
   verb->add_option("--lengths", a->lengths, "window lengths, as in 64,128,256 [model.context]")
       ->delimiter(',');
-  verb->add_option("--protocol", a->protocol, "nonoverlap, or sliding:stride=N")
-      ->capture_default_str();
+  verb->add_option("--protocol", a->protocol,
+                   "nonoverlap, sliding:stride=N or memory:N [nonoverlap; of models with memory: "
+                   "memory:MODEL.MEMORY]");
   verb->add_option("--per-token", a->per_token, "HDF5 file for the loss of every target");
   verb->add_option("--set", a->sets, "KEY=VALUE of keys that change no parameter");
   verb->add_flag("--json", a->json, "print JSON");

@@ -12,6 +12,7 @@ namespace {
 struct GenerateArguments {
   std::string model, prompt;
   SamplingOptions sampling;
+  std::optional<int64_t> window;
   bool greedy = false;
 };
 
@@ -35,6 +36,10 @@ int run(GenerateArguments arguments) {
   saved.model->tokenizer->encode(arguments.prompt, "the prompt", prompt);
   log.info("{} at step {}{}", saved.path, saved.step,
            saved.best_step > 0 ? fmt::format(", validation loss {:.4f}", saved.best_loss) : "");
+  const ModelOptions& model = saved.experiment.model;
+  // As far as training could look back.
+  const int64_t seen = model.memory > 0 ? model.memory + model.context : 0;
+  sampling.window = arguments.window.value_or(seen);
   const auto longest = saved.model->decoder->longest();
   const int64_t total = static_cast<int64_t>(prompt.size()) + sampling.tokens - 1;
   if (longest && total > *longest) {
@@ -77,6 +82,10 @@ void add_generate(CLI::App& app, Action& action) {
   verb->add_option("--top-p", a->sampling.top_p, "only the likeliest that reach this share")
       ->check(number_between(0, 1))
       ->capture_default_str();
+  verb->add_option("--window", a->window,
+                   "keys to keep, the newest; 0: all [0; of models with memory: model.memory + "
+                   "model.context]")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
   verb->add_flag("--greedy", a->greedy, "always the most likely token")->excludes(temperature);
   verb->callback([a, &action] { action = [a] { return run(*a); }; });
 }
