@@ -63,11 +63,64 @@ TEST_F(EvaluateTest, LengthsMakeATable) {
   }
   const Outcome table = run({"evaluate", "r", "--lengths", "8,16,64"});
   EXPECT_EQ(table.code, 0);
-  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 6) << table.out;
+  // Six lines, and below them a line for each of four ranges of positions.
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 6 + 3 + 3) << table.out;
+  EXPECT_NE(table.out.find("\nlength                           8                  16"),
+            std::string::npos)
+      << table.out;
+  EXPECT_NE(table.out.find("\n32-63                            -                   - "),
+            std::string::npos)
+      << table.out;
+  ASSERT_EQ(result[2]["positions"].size(), 3u);
+  EXPECT_EQ(result[2]["positions"][2]["first"], 32);
+  EXPECT_EQ(result[2]["positions"][2]["last"], 63);
+  int64_t tokens = 0;
+  for (const nlohmann::json& at : result[2]["positions"]) tokens += at["tokens"].get<int64_t>();
+  EXPECT_EQ(tokens, 149);
   EXPECT_NE(table.out.find("over 149 tokens, 149 characters, 149 bytes, "), std::string::npos);
   expect_error({"evaluate", "r", "--lengths", "0"}, 2, {"--lengths", "0"});
   expect_error({"evaluate", "r", "--protocol", "sliding:stride=17"}, 2, {"stride", "16"});
   expect_error({"evaluate", "r", "--protocol", "slide"}, 2, {"nonoverlap", "slide"});
+}
+
+// What training measures behind its memory is what evaluate measures unless told otherwise.
+TEST_F(EvaluateTest, ModelsWithMemoryRemember) {
+  train({"model.position.kind=transformer_xl", "model.memory=24"});
+  const auto kept = nlohmann::json::parse(read_file(folder_.path("r/results.json")));
+  EXPECT_EQ(kept["validation"]["protocol"], "memory:24");
+  EXPECT_EQ(json({})["evaluations"][0]["loss"], kept["best"]["validation_loss"]);
+  EXPECT_EQ(json({"--protocol", "memory:24"}), json({}));
+  const nlohmann::json lengths =
+      json({"--lengths", "8,32", "--protocol", "memory:40"})["evaluations"];
+  EXPECT_EQ(lengths[1]["protocol"], "memory:40");
+  EXPECT_EQ(lengths[1]["length"], 32);
+  EXPECT_EQ(lengths[0]["tokens"], 149);
+  // A longer memory takes the place of the trained one.
+  EXPECT_EQ(json({"--set", "model.memory=40"})["evaluations"][0]["protocol"], "memory:40");
+  EXPECT_EQ(json({"--protocol", "nonoverlap"})["evaluations"][0]["protocol"], "nonoverlap");
+}
+
+TEST_F(EvaluateTest, AbsolutePositionsRefuseMemory) {
+  train();
+  expect_error({"evaluate", "r", "--protocol", "memory:16"}, 2,
+               {"memory:16", "model.position.kind learned", "number every segment from 0 again"});
+}
+
+// No scaling of rotary frequencies has parameters: a trained model takes any.
+TEST_F(EvaluateTest, RotaryScalingsAreSetAtEvaluation) {
+  train({"model.position.kind=rope"});
+  const nlohmann::json plain = json({"--lengths", "16,64"});
+  for (const char* kind : {"linear", "ntk", "dynamic_ntk", "yarn", "llama3"}) {
+    const std::string scaling = std::string("model.position.scaling.kind=") + kind,
+                      factor = "model.position.scaling.factor=4";
+    const nlohmann::json scaled = json({"--lengths", "16,64", "--set", scaling, "--set", factor});
+    EXPECT_EQ(scaled["set"], (std::vector<std::string>{scaling, factor}));
+    EXPECT_NE(scaled["evaluations"][1]["loss"], plain["evaluations"][1]["loss"]) << kind;
+    // Up to the trained length a dynamic one changes nothing.
+    EXPECT_EQ(scaled["evaluations"][0]["loss"] == plain["evaluations"][0]["loss"],
+              std::string(kind) == "dynamic_ntk");
+  }
+  EXPECT_EQ(json({"--lengths", "16,64"}), plain);
 }
 
 TEST_F(EvaluateTest, LengthsBeyondALearnedTableAreRefused) {

@@ -45,6 +45,37 @@ TEST_F(GenerateTest, PastALearnedTableSaysSoOnce) {
   EXPECT_EQ(beyond.err.find("168 tokens", warning + 1), std::string::npos) << beyond.err;
 }
 
+TEST_F(GenerateTest, AWindowKeepsTheLastKeys) {
+  train({"model.position.kind=rope"});
+  const std::vector<std::string> all = {"generate", "r",  "--prompt", corpus_.substr(0, 30),
+                                        "--tokens", "40", "--greedy"};
+  const auto window = [&](const char* keys) {
+    std::vector<std::string> words = all;
+    words.insert(words.end(), {"--window", keys});
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(window("100"), run(all).out);
+  EXPECT_EQ(window("0"), run(all).out);
+  EXPECT_EQ(window("1").size(), 71u);
+  expect_error({"generate", "r", "--prompt", "a", "--window", "-1"}, 2, {"--window"});
+}
+
+// A model with memory looks back as far as training did, unless told otherwise.
+TEST_F(GenerateTest, ModelsWithMemoryLookBackAsFarAsTrained) {
+  train({"model.position.kind=transformer_xl", "model.memory=8"});
+  const std::vector<std::string> words = {"generate", "r",  "--prompt", corpus_.substr(0, 30),
+                                          "--tokens", "40", "--greedy"};
+  const auto with = [&](const char* keys) {
+    std::vector<std::string> more = words;
+    more.insert(more.end(), {"--window", keys});
+    return run(more).out;
+  };
+  EXPECT_EQ(run(words).out, with("24"));
+  EXPECT_EQ(run(words).out.size(), 71u);
+}
+
 // R135.
 TEST_F(GenerateTest, UnusablePromptsAreTold) {
   train();

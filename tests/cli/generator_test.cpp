@@ -188,6 +188,30 @@ TEST_P(EveryMethod, CachedIsUncached) {
       *small_model(small_experiment(model, "backend: cpu"), text.tokenizer), text, 1e-5);
 }
 
+// Rows that no token will see any more make room for others, whatever the pieces.
+TEST_P(EveryMethod, AWindowIsAModelsWindow) {
+  const SmallText text("char", letters(400));
+  const std::string base =
+      "layers: 2, width: 16, heads: 2, context: 16, position: {kind: " + GetParam() + "}";
+  for (const int64_t window : {1, 5, 80}) {
+    const auto narrow =
+        small_model(small_experiment(base + ", window: " + std::to_string(window)), text.tokenizer);
+    const auto model = small_model(small_experiment(base), text.tokenizer);
+    for (const size_t prompt : {size_t(1), size_t(150), size_t(330)}) {
+      const std::vector<int32_t> ids = ids_of(text, 400);
+      Continuation kept(*narrow, 1, 400), forgetful(*model, 1, 400, window);
+      std::vector<int32_t> next(ids.begin(), ids.begin() + static_cast<int64_t>(prompt));
+      for (size_t n = prompt; n < 400; ++n) {
+        const auto expected = kept.feed({next}), got = forgetful.feed({next});
+        for (size_t v = 0; v < expected[0].size(); ++v) {
+          ASSERT_NEAR(got[0][v], expected[0][v], 1e-12) << window << " " << n;
+        }
+        next = {ids[n]};
+      }
+    }
+  }
+}
+
 TEST_P(EveryMethod, SequencesOfABatchDoNotMeet) {
   const SmallText text("char", letters(100));
   const auto model = small_model(

@@ -65,7 +65,7 @@ void ForwardWork::run(int64_t index, const Tensor& out, const Tensor& log_sum_ex
 void attention(Backend& memory, const AttentionCall& call, const Tensor& out,
                const Tensor& log_sum_exp) {
   f32(out);  // a check of all: floating tensors of one call share a dtype
-  const AttentionPlan plan(memory, call);
+  const AttentionPlan plan(memory, call, true);
   const AttentionShape& s = call.shape;
   Scratch count(nullptr);
   ForwardWork(plan, count);

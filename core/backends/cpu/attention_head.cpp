@@ -6,16 +6,21 @@
 
 namespace tapemeasure::cpu {
 
-AttentionPlan::AttentionPlan(Backend& memory, const AttentionCall& call)
+namespace {
+const OffsetTable<Tensor> kNoTable;
+}
+
+AttentionPlan::AttentionPlan(Backend& memory, const AttentionCall& call, bool forward_only)
     : call(call),
       shape(call.shape),
+      direct(forward_only && shape.queries <= kFewQueries),
       q(call.q, shape.width),
       k(call.k, shape.width),
       v(call.v, shape.width),
       range(reachable_offsets(call)),
-      query_table(memory, call.terms.query_table, shape, range, 0),
+      query_table(memory, direct ? kNoTable : call.terms.query_table, shape, range, 0),
       value_table(memory, call.terms.value_table, shape, range, 0),
-      key_table(memory, call.terms.key_table, shape, range, 2 * kStrip - 1),
+      key_table(memory, direct ? kNoTable : call.terms.key_table, shape, range, 2 * kStrip - 1),
       strips((shape.queries + kStrip - 1) / kStrip) {
   if (call.terms.bias.defined()) {
     // A little longer, since vectors may read past the end.
@@ -111,7 +116,8 @@ HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
   const int64_t width = plan.shape.width;
   x = take_matrix(scratch);
   queries = scratch.take(kStrip * width);
-  position_queries = plan.query_table ? scratch.take(kStrip * width) : nullptr;
+  const bool has_query_table = plan.call.terms.query_table.table.defined();
+  position_queries = has_query_table ? scratch.take(kStrip * width) : nullptr;
   if (plan.key_table) {
     // Room before for what a block skips.
     offsets = scratch.take(kStrip * (kOffsetStride + 1));
@@ -125,6 +131,7 @@ HeadWork::HeadWork(const AttentionPlan& plan, Scratch& scratch) : plan_(plan) {
   above = scratch.take(kStrip);
   left_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
   right_ = plan.key_table ? scratch.take(plan.shape.keys) : nullptr;
+  products_ = plan.direct ? scratch.take(plan.longest) : nullptr;
 }
 
 StripMatrix HeadWork::take_matrix(Scratch& scratch) const {
@@ -297,11 +304,16 @@ void HeadWork::logits(const Strip& strip) {
              width);
   row_products(strip, queries, width, plan_.k, transposed_keys_, x);
   RowTerms terms;
-  if (plan_.query_table) {
+  if (given.query_table.table.defined()) {
     scale_rows(q, plan_.q.columns, of_head(given.position_bias), scale, strip.rows, width,
                position_queries, width);
-    table_products(strip, plan_.query_table, position_queries, width, x, terms);
+    if (plan_.direct) {
+      add_query_table(strip, position_queries);
+    } else {
+      table_products(strip, plan_.query_table, position_queries, width, x, terms);
+    }
   }
+  if (plan_.direct && given.key_table.table.defined()) add_key_table(strip);
   if (plan_.key_table) key_table_products(strip, terms);
   if (plan_.bias.defined()) {
     terms.bias =

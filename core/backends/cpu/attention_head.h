@@ -77,10 +77,13 @@ struct KeyBlock {
   int64_t skipped = 0;       ///< offsets that only hidden pairs have
 };
 
+/// So few queries do not repay a transpose.
+constexpr int64_t kFewQueries = 4;
+
 /// A call with its tables laid out by offset. Read by all threads once it is filled.
 class AttentionPlan {
  public:
-  AttentionPlan(Backend& memory, const AttentionCall& call);
+  AttentionPlan(Backend& memory, const AttentionCall& call, bool forward_only = false);
   /// Lays out the tables of one head; every head must be filled before work begins.
   void fill(int64_t head) const;
 
@@ -92,6 +95,8 @@ class AttentionPlan {
 
   const AttentionCall& call;
   const AttentionShape& shape;
+  /// Logits read the query and the key table where they lie: few queries do not repay a layout.
+  bool direct;
   HeadView<float> q, k, v;
   OffsetRange range;
   OffsetColumns query_table, value_table;
@@ -148,8 +153,6 @@ class HeadWork {
   int64_t transposed_stride() const { return round_up(plan_.shape.keys, 16) + 16; }
   bool few_queries() const { return plan_.shape.queries <= kFewQueries; }
 
-  /// Fewer queries than this do not repay a transpose.
-  static constexpr int64_t kFewQueries = 4;
   /// Row stride of `offsets`, a block of keys by the offsets that it has to a strip.
   static constexpr int64_t kOffsetStride = 2 * kStrip;
 
@@ -163,9 +166,13 @@ class HeadWork {
 
  private:
   void key_table_products(const Strip& strip, RowTerms& terms);
+  /// Logits += a [rows, width] times the query table, without its layout.
+  void add_query_table(const Strip& strip, const float* a);
+  /// Logits += keys times the key table, without its layout.
+  void add_key_table(const Strip& strip);
 
   const AttentionPlan& plan_;
-  float *transposed_keys_, *left_, *right_;
+  float *transposed_keys_, *left_, *right_, *products_;
 };
 
 }  // namespace tapemeasure::cpu
