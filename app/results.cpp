@@ -76,29 +76,4 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", whole);
 }
 
-void visit_data(StateVisitor& v, const std::vector<TextFingerprint>& texts) {
-  auto count = static_cast<int64_t>(texts.size());
-  v.integer("data/texts", count);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    TextFingerprint text = texts[i];
-    const std::string place = fmt::format("data/{}/", i);
-    v.text(place + "path", text.path);
-    v.integer(place + "bytes", text.bytes);
-    v.text(place + "sha256", text.sha256);
-  }
-}
-
-std::vector<TextFingerprint> load_data(StateVisitor& v) {
-  int64_t count = 0;
-  v.integer("data/texts", count);
-  std::vector<TextFingerprint> texts(static_cast<size_t>(count));
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string place = fmt::format("data/{}/", i);
-    v.text(place + "path", texts[i].path);
-    v.integer(place + "bytes", texts[i].bytes);
-    v.text(place + "sha256", texts[i].sha256);
-  }
-  return texts;
-}
-
 }  // namespace tapemeasure

@@ -67,7 +67,7 @@ void Trainer::load(int64_t step) {
   std::shared_ptr<const Tokenizer> tokenizer;
   load_checkpoint(file, [&](StateVisitor& v) {
     visit_state(v);
-    texts = load_data(v);
+    visit_data(v, texts);
     visit_tokenizer(v, tokenizer);
   });
   check<CheckpointError>(learner_.steps_done() == step, "{}: holds step {}, its name says {}", path,
@@ -224,7 +224,8 @@ void Trainer::save(const std::string& path) {
     visit_state(v);
     std::string config = write_experiment(experiment_);
     v.text("config", config);
-    visit_data(v, tokens_.texts());
+    std::vector<TextFingerprint> texts = tokens_.texts();
+    visit_data(v, texts);
     std::shared_ptr<const Tokenizer> tokenizer = model_.tokenizer;
     visit_tokenizer(v, tokenizer);
   });
