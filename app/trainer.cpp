@@ -11,35 +11,17 @@
 #include "app/checkpoint.h"
 #include "app/results.h"
 #include "app/saved_model.h"
+#include "app/signals.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 
 namespace tapemeasure {
 
 namespace {
-volatile std::sig_atomic_t g_signal = 0;
-void remember_signal(int signal) { g_signal = signal; }
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 }  // namespace
-
-SignalGuard::SignalGuard() {
-  g_signal = 0;
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &old_int_);
-  sigaction(SIGTERM, &action, &old_term_);
-}
-
-SignalGuard::~SignalGuard() {
-  sigaction(SIGINT, &old_int_, nullptr);
-  sigaction(SIGTERM, &old_term_, nullptr);
-}
-
-int SignalGuard::received() { return g_signal; }
 
 Trainer::Trainer(const Experiment& experiment, const TokenFile& tokens,
                  const RunDirectory& directory, Log& log)
