@@ -56,16 +56,20 @@ std::string RunResults::json() const {
 RunResults RunResults::read(const std::string& path) {
   const Json root = Json::parse(read_file(path), nullptr, false);
   check<CheckpointError>(root.is_object(), "{}: not JSON", path);
-  RunResults results;
-  results.state = root.value("state", "");
-  results.position = root.value("position", "");
-  results.steps = root.value("steps", int64_t{0});
-  results.parameters = root.value("parameters", int64_t{0});
-  if (root.contains("best")) {
-    results.best_step = root["best"].value("step", int64_t{0});
-    results.best_loss = root["best"].value("validation_loss", 0.0);
+  try {
+    RunResults results;
+    results.state = root.value("state", "");
+    results.position = root.value("position", "");
+    results.steps = root.value("steps", int64_t{0});
+    results.parameters = root.value("parameters", int64_t{0});
+    if (root.contains("best")) {
+      results.best_step = root["best"].value("step", int64_t{0});
+      results.best_loss = root["best"].value("validation_loss", 0.0);
+    }
+    return results;
+  } catch (const Json::exception& error) {
+    throw CheckpointError(fmt::format("{}: not the results of a run: {}", path, error.what()));
   }
-  return results;
 }
 
 std::string duration_text(double seconds) {

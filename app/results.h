@@ -21,7 +21,8 @@ struct RunResults {
   std::optional<Evaluation> last;
 
   std::string json() const;
-  /// Reads results.json. Throws CheckpointError.
+  /// Reads results.json. Throws CheckpointError when it is not what `json` writes, DataError when
+  /// it cannot be read.
   static RunResults read(const std::string& path);
 };
 
