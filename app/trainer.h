@@ -42,6 +42,7 @@ class Trainer {
   void visit_state(StateVisitor& v);
   void load(int64_t step);
   void announce();
+  void announce_decay();
   bool due(int64_t every) const;
   void write_row(const std::string& row);
   void log_step(const StepReport& report);
