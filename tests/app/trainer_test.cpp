@@ -184,8 +184,8 @@ TEST(Trainer, SaysWhatDoesNotDecayOnceForAllBlocks) {
   const RunDirectory directory(workspace.path("run"));
   std::string said;
   train_in(directory, workspace,
-           {"trainer.steps=1", "optimizer.weight_decay=0.1", "model.layers=12",
-            "model.vocabulary=99", "model.position=none", "model.bias=[query]"},
+           {"trainer.steps=1", "schedule.warmup_steps=0", "optimizer.weight_decay=0.1",
+            "model.layers=12", "model.vocabulary=99", "model.position=none", "model.bias=[query]"},
            &said);
   EXPECT_NE(said.find("weight decay 0.1 on 73 of 135 tensors, not on: "
                       "blocks.*.attention.query.bias blocks.*.attention_norm.weight "
