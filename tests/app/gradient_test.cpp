@@ -211,10 +211,14 @@ TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
         {"model.position.kind=" + method, std::string("model.initialisation=") + initialisation});
     subject.gradients();
     const double most = largest(subject.store());
-    // With all weights at 0.02 a term of three small factors (deberta's) starts far below the rest.
-    const double least = std::string(initialisation) == "gpt2" ? 1e-9 : 1e-6;
+    // With all weights at 0.02 deberta's position terms, products of three small factors, start far
+    // below the rest.
+    static const std::regex kSmall(
+        "blocks\\.[0-9]+\\.attention\\.(key\\.bias|position\\.(key|query)\\.weight)");
+    const bool tiny = method == "deberta" && std::string(initialisation) == "gpt2";
     for (const Parameter& parameter : subject.store().all()) {
       if (is_always_zero(parameter.name, method)) continue;
+      const double least = tiny && std::regex_match(parameter.name, kSmall) ? 1e-9 : 1e-6;
       EXPECT_GE(largest(parameter.gradient), least * most) << parameter.name;
     }
   }
