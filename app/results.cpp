@@ -57,13 +57,17 @@ RunResults RunResults::read(const std::string& path) {
   const Json root = Json::parse(read_file(path), nullptr, false);
   check<CheckpointError>(root.is_object(), "{}: not JSON", path);
   RunResults results;
-  results.state = root.value("state", "");
-  results.position = root.value("position", "");
-  results.steps = root.value("steps", int64_t{0});
-  results.parameters = root.value("parameters", int64_t{0});
-  if (root.contains("best")) {
-    results.best_step = root["best"].value("step", int64_t{0});
-    results.best_loss = root["best"].value("validation_loss", 0.0);
+  try {
+    results.state = root.value("state", "");
+    results.position = root.value("position", "");
+    results.steps = root.value("steps", int64_t{0});
+    results.parameters = root.value("parameters", int64_t{0});
+    if (root.contains("best")) {
+      results.best_step = root["best"].value("step", int64_t{0});
+      results.best_loss = root["best"].value("validation_loss", 0.0);
+    }
+  } catch (const Json::exception&) {  // a value of another type
+    throw CheckpointError(path + ": not what a run writes");
   }
   return results;
 }

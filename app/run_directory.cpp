@@ -50,6 +50,10 @@ void RunDirectory::create() const {
                          "{}: checkpoints of another run are here, without its config.yaml: name "
                          "another directory with --run",
                          path_);
+  create_folders();
+}
+
+void RunDirectory::create_folders() const {
   std::error_code error;
   fs::create_directories(file("checkpoints"), error);
   check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());

@@ -40,6 +40,7 @@ class Trainer {
  private:
   void visit_state(StateVisitor& v);
   void load(int64_t step);
+  void check_config(const std::string& config, const std::string& path) const;
   void announce();
   bool due(int64_t every) const;
   void write_row(const std::string& row);
