@@ -82,6 +82,7 @@ void flush_output() {
 int run_command_line(int argc, char** argv) {
   // A reader that goes away (| head) must not kill a run: writes fail with an error instead.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // and so a file that grows beyond ulimit -f
   CLI::App app(
       "Trains small Transformer language models from scratch, to measure what each way of telling "
       "a Transformer where its tokens are buys.",

@@ -54,6 +54,10 @@ void RunDirectory::check_free() const {
 
 void RunDirectory::create() const {
   check_free();
+  create_folders();
+}
+
+void RunDirectory::create_folders() const {
   std::error_code error;
   fs::create_directories(file("checkpoints"), error);
   check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());

@@ -29,6 +29,8 @@ class RunDirectory {
   /// Makes the folder and its checkpoints/. Throws CheckpointError when it cannot, or when it is
   /// not free.
   void create() const;
+  /// Only the folders, where they are missing.
+  void create_folders() const;
   /// Deletes the oldest checkpoints, by number, until `keep` are left.
   void rotate(int64_t keep) const;
   /// Renames a checkpoint to NAME.damaged: kept for a person to look at, no longer one of the

@@ -62,8 +62,21 @@ void Trainer::load(int64_t step) {
   });
   check<CheckpointError>(learner_.steps_done() == step, "{}: holds step {}, its name says {}", path,
                          learner_.steps_done(), step);
+  check_config(file.text("config"), path);
   check_texts(texts, tokens_.texts());
   check_tokenizer(tokens_, *tokenizer);
+}
+
+/// That config.yaml has not been edited into another run's. Texts may move: their hashes decide.
+void Trainer::check_config(const std::string& config, const std::string& path) const {
+  Experiment stored = read_experiment(Config::parse(config, path));
+  stored.data.text = experiment_.data.text;
+  try {
+    check_resumable(stored, experiment_);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{} does not go with {}: {}", directory_.file("config.yaml"),
+                                  path, error.what()));
+  }
 }
 
 int64_t Trainer::restore() {
@@ -313,7 +326,12 @@ bool already_complete(const Experiment& stored, const Experiment& now,
                       const RunDirectory& directory) {
   const std::vector<int64_t> steps = directory.checkpoints();
   if (steps.empty() || !std::filesystem::exists(directory.file("results.json"))) return false;
-  const RunResults results = RunResults::read(directory.file("results.json"));
+  RunResults results;
+  try {
+    results = RunResults::read(directory.file("results.json"));
+  } catch (const Error&) {
+    return false;  // going on writes them anew
+  }
   if (results.steps != steps.back() || !results.state.starts_with("finished")) return false;
   const int64_t before = stored.trainer.patience, patience = now.trainer.patience;
   const bool impatient = patience > 0 && patience <= before;

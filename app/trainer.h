@@ -41,6 +41,7 @@ class Trainer {
  private:
   void visit_state(StateVisitor& v);
   void load(int64_t step);
+  void check_config(const std::string& config, const std::string& path) const;
   void announce();
   void announce_decay();
   bool due(int64_t every) const;

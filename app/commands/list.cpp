@@ -100,7 +100,11 @@ int list(const std::vector<std::string>& paths) {
       continue;
     }
     std::vector<std::string> below;
-    for (const auto& entry : fs::directory_iterator(path)) below.push_back(entry.path().string());
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+      below.push_back(entry.path().string());
+    }
+    check<CheckpointError>(!error, "{}: cannot read: {}", path, error.message());
     std::sort(below.begin(), below.end());
     for (const std::string& name : below) {
       if (RunDirectory(name).exists()) print_run(RunDirectory(name));

@@ -105,6 +105,7 @@ int resume(const ResumeArguments& arguments) {
     return 0;
   }
   const RunLock lock(directory);
+  directory.create_folders();
   remove_leftovers(directory.path());
   remove_leftovers(directory.file("checkpoints"));
   Log log(directory.file("log.txt"));

@@ -40,7 +40,8 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// Keeps HDF5 from printing its own error stack on the terminal.
+/// Keeps HDF5 from printing its own error stack on the terminal, and from acting at exit. Comes
+/// before anything else that is asked of HDF5.
 void silence_hdf5();
 
 /// The type in memory. Our files are little-endian, as is every machine we build for.

@@ -57,7 +57,12 @@ void text_attribute(hid_t object, const char* name, const std::string& value) {
 
 }  // namespace
 
-void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+void silence_hdf5() {
+  // At exit HDF5 would complete files once more, and crashes on one that memory did not suffice
+  // for. We leave it nothing to do then: what is written is written by write().
+  H5dont_atexit();
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 hid_t native_type(ElementType type) {
   switch (type) {

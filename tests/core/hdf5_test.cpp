@@ -3,9 +3,12 @@
 // kind is found before HDF5 can trip over it.
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "core/error.h"
@@ -294,6 +297,34 @@ TEST(Hdf5, ReadsFilesOfOthers) {
   EXPECT_EQ(reader.list().size(), 3u);
   reader.verify();
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // which needs terabytes of addresses
+// HDF5 crashed at exit on a file that it had not had the memory to complete.
+TEST(Hdf5Death, AFileThatMemoryDoesNotSufficeForIsAnErrorToTheEnd) {
+  const auto write_too_much = [] {
+    const std::vector<float> values(100000);
+    const int64_t count = static_cast<int64_t>(values.size());
+    // Statistics in pages: the first number is the size of all addresses.
+    std::ifstream statistics("/proc/self/statm");
+    rlim_t pages = 0;
+    statistics >> pages;
+    const rlim_t limit = (pages + 4096) * 4096;  // 16 MiB more
+    const rlimit limits = {limit, limit};
+    if (setrlimit(RLIMIT_AS, &limits) != 0) std::exit(1);
+    try {
+      Hdf5Writer file("test 1");
+      for (int i = 0; i < 100; ++i) {
+        file.array(fmt::format("values/{}", i), ElementType::kF32, std::span(&count, 1),
+                   values.data());
+      }
+    } catch (const Error&) {
+      std::exit(7);
+    }
+    std::exit(2);
+  };
+  EXPECT_EXIT(write_too_much(), ::testing::ExitedWithCode(7), "");
+}
+#endif
 
 }  // namespace
 }  // namespace tapemeasure::testing
