@@ -14,8 +14,8 @@ from pathlib import Path
 VENV = Path(__file__).resolve().parent.parent / "build/plot"
 
 
-def with_matplotlib():
-    """Begins again inside the environment, which is made on the first call."""
+def with_matplotlib(program=__file__):
+    """Begins `program` again inside the environment, which is made on the first call."""
     try:
         import matplotlib  # noqa: F401
         return
@@ -25,7 +25,7 @@ def with_matplotlib():
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "matplotlib"], check=True)
-    os.execv(python, [str(python), __file__, *sys.argv[1:]])
+    os.execv(python, [str(python), program, *sys.argv[1:]])
 
 
 def smoothed(values, width=50):
