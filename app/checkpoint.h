@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/file/hdf5_file.h"
 #include "core/parameter.h"
 #include "core/state.h"
+#include "data/token_file.h"
 
 namespace tapemeasure {
 
@@ -24,6 +26,8 @@ Hdf5Reader open_checkpoint(const std::string& path);
 
 /// The parameters as "parameters/NAME".
 void visit_parameters(StateVisitor& v, ParameterStore& store);
+/// The texts that a run reads as "data/texts", their number, and "data/N/{path,bytes,sha256}".
+void visit_data(StateVisitor& v, std::vector<TextFingerprint>& texts);
 /// Throws CheckpointError naming each parameter that `file` lacks, has too many of, or has in
 /// another shape or dtype, as "NAME: expected ..., found ...", unless its name matches the glob
 /// `allow_missing` ("" allows none). Returns the names that stay as they are.

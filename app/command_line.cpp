@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "app/command_line.h"
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
 #include "app/commands/commands.h"
 #include "core/backend.h"
@@ -15,7 +19,8 @@ namespace tapemeasure {
 namespace {
 
 int complain(const std::string& message, ExitCode code) {
-  fmt::print(stderr, "tapemeasure: {}\n", message);
+  // Not fmt::print: it throws where standard error is closed or full.
+  std::fputs(("tapemeasure: " + message + "\n").c_str(), stderr);
   return static_cast<int>(code);
 }
 
@@ -48,12 +53,20 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& error, int
 
 int act(const Action& action) {
   try {
-    return action();
+    const int code = action();
+    if (code == 0) flush_output();
+    return code;
   } catch (const Error& error) {
     return complain(error.what(), error.code());
   } catch (const std::bad_alloc&) {
     return complain("no memory left: lower trainer.micro_batch_tokens or the model's sizes",
                     ExitCode::kInternal);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(error.what(), ExitCode::kCheckpoint);
+  } catch (const std::system_error& error) {
+    // Whoever reads our output may have seen enough (| head): no failure.
+    if (error.code().value() == EPIPE) return static_cast<int>(ExitCode::kDone);
+    return complain(error.what(), ExitCode::kInternal);
   } catch (const std::exception& error) {
     return complain(error.what(), ExitCode::kInternal);
   }
@@ -61,13 +74,17 @@ int act(const Action& action) {
 
 }  // namespace
 
+void flush_output() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+  throw std::system_error(errno, std::generic_category(), "standard output: cannot write");
+}
+
 int run_command_line(int argc, char** argv) {
   // A reader that goes away (| head) must not kill a run: writes fail with an error instead.
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app(
       "Trains small Transformer language models from scratch, to measure what each way of telling "
-      "a "
-      "Transformer where its tokens are buys.",
+      "a Transformer where its tokens are buys.",
       "tapemeasure");
   app.set_version_flag("--version", version, "Program, libraries, instruction set, threads");
   app.require_subcommand(1);

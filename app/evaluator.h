@@ -14,11 +14,10 @@ namespace tapemeasure {
 
 /// How a text is cut.
 ///   nonoverlap: windows of `length` tokens side by side; each scores all of its targets.
-///   sliding:    windows that end `stride` further each time and score only what is new, so that
-///               all but the first window's targets have at least length - stride tokens before
-///               them.
-///   memory:     segments of `length` tokens in order, as one stream, behind what the model's
-///               layers remember of the last `memory` tokens before each.
+///   sliding: windows that end `stride` further each time and score only what is new, so that all
+///     but the first window's targets have at least length - stride tokens before them.
+///   memory: segments of `length` tokens in order, as one stream, behind what the model's layers
+///     remember of the last `memory` tokens before each.
 struct Protocol {
   int64_t length = 0;
   int64_t stride = 0;                            ///< 0: nonoverlap

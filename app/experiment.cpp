@@ -141,14 +141,11 @@ Experiment read_experiment(const Config& config) {
   return experiment;
 }
 
-std::string write_experiment(const Experiment& experiment) {
-  // visit() is one function for reading and writing, so it is not const; writing changes nothing.
-  return write_config(const_cast<Experiment&>(experiment));
-}
+std::string write_experiment(Experiment experiment) { return write_config(experiment); }
 
 std::vector<ConfigValue> changed_values(const Experiment& stored, const Experiment& now) {
-  const auto values = [](const Experiment& experiment) {
-    return list_values(Config(), [&](Fields& f) { const_cast<Experiment&>(experiment).visit(f); });
+  const auto values = [](Experiment experiment) {
+    return list_values(Config(), [&](Fields& f) { experiment.visit(f); });
   };
   const std::vector<ConfigValue> before = values(stored);
   std::vector<ConfigValue> changed;

@@ -67,10 +67,12 @@ struct Experiment {
 };
 
 /// Reads a config and checks what no single key can: contradictions, with their place. Fills in
-/// what follows from other keys (schedule.steps, head width, threads, ...), except the vocabulary.
+/// what follows from other keys (schedule.steps, head width, ...), but not what the text and the
+/// machine decide (vocabulary, threads).
 Experiment read_experiment(const Config& config);
-/// The complete YAML of an experiment; reading it back gives the same text.
-std::string write_experiment(const Experiment& experiment);
+/// The complete YAML of an experiment; reading it back gives the same text. Takes a copy, as
+/// visit() is one function for reading and writing.
+std::string write_experiment(Experiment experiment);
 
 /// Throws ConfigError naming the first key of model, data, optimizer, schedule or trainer that
 /// differs between the two and must not change when a run is resumed.

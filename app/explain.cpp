@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/config/node.h"
 #include "core/error.h"
 #include "layers/decoder.h"
 
@@ -172,7 +173,7 @@ std::string explain_key(const std::string& key) {
     if (key.empty() || candidate.key == key || below) text += describe(candidate);
   }
   const std::string guess = nearest(key, names);
-  check<ConfigError>(!text.empty(), "there is no key '{}'{}", key,
+  check<ConfigError>(!text.empty(), "there is no key '{}'{}", printable(key),
                      guess.empty() ? "" : " (did you mean '" + guess + "'?)");
   return text;
 }

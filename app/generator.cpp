@@ -74,8 +74,7 @@ std::vector<std::vector<double>> Continuation::feed(const Tensor& tokens_BT) {
   const int64_t width = hidden_BTD.shape()[2];
   std::vector<std::vector<double>> logits;
   for (int64_t b = 0; b < batch; ++b) {
-    const Tensor last =
-        hidden_BTD.rows(b, 1).reshaped({count, width}).rows(count - 1, 1).reshaped({1, 1, width});
+    const Tensor last = hidden_BTD.sequence_rows(b, count - 1, 1).reshaped({1, 1, width});
     logits.push_back(to_doubles(model_.decoder->logits(run, Variable(last)).value()));
   }
   return logits;

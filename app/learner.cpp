@@ -19,16 +19,20 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 
+Batcher training_batches(const Experiment& experiment, const TokenFile& tokens) {
+  return Batcher(tokens.tokens(Split::kTrain),
+                 {.order = experiment.data.order,
+                  .sequences = experiment.sequences(),
+                  .context = experiment.model.context,
+                  .seed = static_cast<uint64_t>(experiment.trainer.seed)},
+                 tokens.origin(Split::kTrain));
+}
+
 Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& tokens)
     : experiment_(experiment),
       model_(model),
       optimizer_(*experiment.optimizer.options, model.store),
-      batcher_(tokens.tokens(Split::kTrain),
-               {.order = experiment.data.order,
-                .sequences = experiment.sequences(),
-                .context = experiment.model.context,
-                .seed = static_cast<uint64_t>(experiment.trainer.seed)},
-               tokens.origin(Split::kTrain)),
+      batcher_(training_batches(experiment, tokens)),
       run_(tape_, true) {
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
   if (const int64_t length = experiment.model.memory; length > 0) {

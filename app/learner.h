@@ -37,6 +37,9 @@ struct StepReport {
   std::string nonfinite;  ///< what was not finite ("loss", a parameter's gradient), or ""
 };
 
+/// The batches of training. Throws DataError when the text is too short for one.
+Batcher training_batches(const Experiment& experiment, const TokenFile& tokens);
+
 class Learner {
  public:
   /// `experiment` and `model` must outlive it.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,9 +18,18 @@ void limit_spinning(char** argv) {
   execv("/proc/self/exe", argv);  // when that is not possible, go on as we are
 }
 
+/// Were one of the three standard descriptors closed, the next file to be opened would get its
+/// number, and what is said to the user would be written into that file.
+void open_closed_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) == -1) (void)open("/dev/null", O_RDWR);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_closed_streams();
   limit_spinning(argv);
   return tapemeasure::run_command_line(argc, argv);
 }

@@ -67,16 +67,20 @@ std::string RunResults::json() const {
 RunResults RunResults::read(const std::string& path) {
   const Json root = Json::parse(read_file(path), nullptr, false);
   check<CheckpointError>(root.is_object(), "{}: not JSON", path);
-  RunResults results;
-  results.state = root.value("state", "");
-  results.position = root.value("position", "");
-  results.steps = root.value("steps", int64_t{0});
-  results.parameters = root.value("parameters", int64_t{0});
-  if (root.contains("best")) {
-    results.best_step = root["best"].value("step", int64_t{0});
-    results.best_loss = root["best"].value("validation_loss", 0.0);
+  try {
+    RunResults results;
+    results.state = root.value("state", "");
+    results.position = root.value("position", "");
+    results.steps = root.value("steps", int64_t{0});
+    results.parameters = root.value("parameters", int64_t{0});
+    if (root.contains("best")) {
+      results.best_step = root["best"].value("step", int64_t{0});
+      results.best_loss = root["best"].value("validation_loss", 0.0);
+    }
+    return results;
+  } catch (const Json::exception& error) {
+    throw CheckpointError(fmt::format("{}: not the results of a run: {}", path, error.what()));
   }
-  return results;
 }
 
 std::string duration_text(double seconds) {
@@ -85,31 +89,6 @@ std::string duration_text(double seconds) {
   if (whole >= 3600) return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} s", whole);
-}
-
-void visit_data(StateVisitor& v, const std::vector<TextFingerprint>& texts) {
-  auto count = static_cast<int64_t>(texts.size());
-  v.integer("data/texts", count);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    TextFingerprint text = texts[i];
-    const std::string place = fmt::format("data/{}/", i);
-    v.text(place + "path", text.path);
-    v.integer(place + "bytes", text.bytes);
-    v.text(place + "sha256", text.sha256);
-  }
-}
-
-std::vector<TextFingerprint> load_data(StateVisitor& v) {
-  int64_t count = 0;
-  v.integer("data/texts", count);
-  std::vector<TextFingerprint> texts(static_cast<size_t>(count));
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string place = fmt::format("data/{}/", i);
-    v.text(place + "path", texts[i].path);
-    v.integer(place + "bytes", texts[i].bytes);
-    v.text(place + "sha256", texts[i].sha256);
-  }
-  return texts;
 }
 
 }  // namespace tapemeasure

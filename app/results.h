@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "app/evaluator.h"
-#include "core/state.h"
-#include "data/token_file.h"
 
 namespace tapemeasure {
 
@@ -23,7 +21,8 @@ struct RunResults {
   std::optional<Evaluation> last;
 
   std::string json() const;
-  /// Reads results.json. Throws CheckpointError.
+  /// Reads results.json. Throws CheckpointError when it is not what `json` writes, DataError when
+  /// it cannot be read.
   static RunResults read(const std::string& path);
 };
 
@@ -35,9 +34,5 @@ std::string metrics_row(int64_t step, const Evaluation& evaluation);
 std::string evaluation_json(const Evaluation& evaluation);
 /// "1 h 02 min", "3 min 20 s", "12 s".
 std::string duration_text(double seconds);
-
-/// Saves or loads the texts' sizes and hashes as "data/N/{path,bytes,sha256}".
-void visit_data(StateVisitor& v, const std::vector<TextFingerprint>& texts);
-std::vector<TextFingerprint> load_data(StateVisitor& v);
 
 }  // namespace tapemeasure

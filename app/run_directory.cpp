@@ -41,7 +41,7 @@ std::vector<int64_t> RunDirectory::checkpoints() const {
 
 bool RunDirectory::exists() const { return fs::exists(file("config.yaml")); }
 
-void RunDirectory::create() const {
+void RunDirectory::check_free() const {
   check<CheckpointError>(!exists(),
                          "{}: a run is there already: resume it with 'tapemeasure resume {}', or "
                          "name another directory with --run",
@@ -50,6 +50,10 @@ void RunDirectory::create() const {
                          "{}: checkpoints of another run are here, without its config.yaml: name "
                          "another directory with --run",
                          path_);
+}
+
+void RunDirectory::create() const {
+  check_free();
   std::error_code error;
   fs::create_directories(file("checkpoints"), error);
   check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());

@@ -24,8 +24,10 @@ class RunDirectory {
   std::vector<int64_t> checkpoints() const;
   bool exists() const;
 
-  /// Makes the folder and its checkpoints/. Throws CheckpointError when it cannot, or when a run is
-  /// there already, or checkpoints of one.
+  /// Throws CheckpointError when a run is there already, or checkpoints of one.
+  void check_free() const;
+  /// Makes the folder and its checkpoints/. Throws CheckpointError when it cannot, or when it is
+  /// not free.
   void create() const;
   /// Deletes the oldest checkpoints, by number, until `keep` are left.
   void rotate(int64_t keep) const;

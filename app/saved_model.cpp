@@ -4,27 +4,13 @@
 #include <filesystem>
 
 #include "app/checkpoint.h"
-#include "app/results.h"
 #include "app/run_directory.h"
 #include "core/error.h"
+#include "core/file/state_file.h"
 
 namespace tapemeasure {
 
 namespace {
-
-/// Reads single values and the tokenizer of a checkpoint.
-class ValueReader : public StateVisitor {
- public:
-  explicit ValueReader(const Hdf5Reader& file) : file_(file) {}
-  bool loading() const override { return true; }
-  void tensor(const std::string&, const Tensor&) override {}
-  void integer(const std::string& name, int64_t& value) override { value = file_.integer(name); }
-  void real(const std::string& name, double& value) override { value = file_.real(name); }
-  void text(const std::string& name, std::string& value) override { value = file_.text(name); }
-
- private:
-  const Hdf5Reader& file_;
-};
 
 bool loads(const std::string& path) {
   try {
@@ -55,11 +41,11 @@ SavedModel load_model(const std::string& path, const std::vector<std::string>& s
   SavedModel saved;
   saved.path = checkpoint_of(path);
   const Hdf5Reader file = open_checkpoint(saved.path);
-  ValueReader values(file);
+  StateReader values(file);
   Config config = Config::parse(file.text("config"), saved.path);
   for (const std::string& assignment : sets) config.set(assignment);
   saved.experiment = read_experiment(config);
-  saved.texts = load_data(values);
+  visit_data(values, saved.texts);
   values.integer("trainer/step", saved.step);
   values.real("trainer/best_loss", saved.best_loss);
   values.integer("trainer/best_step", saved.best_step);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -11,35 +12,24 @@
 #include "app/checkpoint.h"
 #include "app/results.h"
 #include "app/saved_model.h"
+#include "app/signals.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 
 namespace tapemeasure {
 
 namespace {
-volatile std::sig_atomic_t g_signal = 0;
-void remember_signal(int signal) { g_signal = signal; }
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+/// "blocks.*.attention.query.bias": one name for the same parameter of every block.
+std::string folded_name(const std::string& name) {
+  constexpr std::string_view kBlocks = "blocks.";
+  if (!name.starts_with(kBlocks)) return name;
+  return "blocks.*" + name.substr(name.find('.', kBlocks.size()));
+}
 }  // namespace
-
-SignalGuard::SignalGuard() {
-  g_signal = 0;
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &old_int_);
-  sigaction(SIGTERM, &action, &old_term_);
-}
-
-SignalGuard::~SignalGuard() {
-  sigaction(SIGINT, &old_int_, nullptr);
-  sigaction(SIGTERM, &old_term_, nullptr);
-}
-
-int SignalGuard::received() { return g_signal; }
 
 Trainer::Trainer(const Experiment& experiment, const TokenFile& tokens,
                  const RunDirectory& directory, Log& log)
@@ -67,14 +57,13 @@ void Trainer::load(int64_t step) {
   std::shared_ptr<const Tokenizer> tokenizer;
   load_checkpoint(file, [&](StateVisitor& v) {
     visit_state(v);
-    texts = load_data(v);
+    visit_data(v, texts);
     visit_tokenizer(v, tokenizer);
   });
   check<CheckpointError>(learner_.steps_done() == step, "{}: holds step {}, its name says {}", path,
                          learner_.steps_done(), step);
   check_texts(texts, tokens_.texts());
-  check<DataError>(tokenizer->hash() == model_.tokenizer->hash(),
-                   "{}: its tokenizer is not what this run was trained with", tokens_.path());
+  check_tokenizer(tokens_, *tokenizer);
 }
 
 int64_t Trainer::restore() {
@@ -104,21 +93,31 @@ void Trainer::announce() {
   log_.info("{} training tokens; a step takes {} sequences of {} tokens, {} at once: {} pass{}",
             tokens_.tokens(Split::kTrain).size(), sequences, experiment_.model.context, micro,
             (sequences + micro - 1) / micro, sequences > micro ? "es" : "");
-  std::vector<std::string> decays, kept;
-  for (const Parameter& parameter : model_.store.all()) {
-    (learner_.optimizer().decays(parameter) ? decays : kept).push_back(parameter.name);
-  }
-  if (experiment_.optimizer.options->weight_decay > 0) {
-    log_.info("weight decay {} on {} parameters, not on: {}",
-              experiment_.optimizer.options->weight_decay, decays.size(), fmt::join(kept, " "));
-  }
+  announce_decay();
   log_.info("{}", describe_machine());
-  log_.info("expected first loss: about ln {} = {:.3f} nats", *experiment_.model.vocabulary,
-            std::log(static_cast<double>(*experiment_.model.vocabulary)));
+  log_.info("expected first loss: about ln {} = {:.3f} nats", model_.tokenizer->vocabulary(),
+            std::log(static_cast<double>(model_.tokenizer->vocabulary())));
   if (experiment_.trainer.save_every > 0) {
     log_.info("checkpoints every {} steps in {}", experiment_.trainer.save_every,
               directory_.file("checkpoints"));
   }
+}
+
+void Trainer::announce_decay() {
+  const double decay = experiment_.optimizer.options->weight_decay;
+  if (decay == 0) return;
+  size_t decaying = 0;
+  std::vector<std::string> others;  // in creation order
+  for (const Parameter& parameter : model_.store.all()) {
+    if (learner_.optimizer().decays(parameter)) {
+      ++decaying;
+      continue;
+    }
+    const std::string name = folded_name(parameter.name);
+    if (std::find(others.begin(), others.end(), name) == others.end()) others.push_back(name);
+  }
+  log_.info("weight decay {} on {} of {} tensors{}{}", decay, decaying, model_.store.all().size(),
+            others.empty() ? "" : ", not on: ", fmt::join(others, " "));
 }
 
 bool Trainer::due(int64_t every) const {
@@ -225,7 +224,8 @@ void Trainer::save(const std::string& path) {
     visit_state(v);
     std::string config = write_experiment(experiment_);
     v.text("config", config);
-    visit_data(v, tokens_.texts());
+    std::vector<TextFingerprint> texts = tokens_.texts();
+    visit_data(v, texts);
     std::shared_ptr<const Tokenizer> tokenizer = model_.tokenizer;
     visit_tokenizer(v, tokenizer);
   });

@@ -4,7 +4,8 @@
 #pragma once
 
 #include <chrono>
-#include <csignal>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ class Trainer {
   void visit_state(StateVisitor& v);
   void load(int64_t step);
   void announce();
+  void announce_decay();
   bool due(int64_t every) const;
   void write_row(const std::string& row);
   void log_step(const StepReport& report);
@@ -80,18 +82,5 @@ class Trainer {
 /// included. Only reads.
 bool already_complete(const Experiment& stored, const Experiment& now,
                       const RunDirectory& directory);
-
-/// SIGINT and SIGTERM ask for a save at the next step border while it lives.
-class SignalGuard {
- public:
-  SignalGuard();
-  ~SignalGuard();
-  /// The signal that came, or 0.
-  static int received();
-
- private:
-  struct sigaction old_int_ {
-  }, old_term_{};
-};
 
 }  // namespace tapemeasure

@@ -8,8 +8,7 @@
 //  - A "matrix" is any tensor seen as rows x columns: the last axis is the columns, all others
 //    together are the rows.
 //  - Floating tensors of one call share a dtype (f32 or f64), ids and targets are i32. Scalars
-//  travel
-//    as double.
+//    travel as double.
 //  - The result does not depend on thread timing: sums run in an order fixed by the shapes.
 //  - Shapes were checked by the op that calls; kernels assert at most.
 // Axis letters: B sequences, T queries, S keys, H heads, d head width, D model width, N rows,
@@ -70,21 +69,21 @@ struct HeadRows {
 };
 
 /// Sizes of one attention call. Rows have absolute positions: query i sits at first_query + i, key
-/// j at first_key + j; the offset of a pair is r = (first_key + j) - (first_query + i), key -
-/// query.
+/// j at first_key + j; the offset of a pair is r = (first_key + j) - (first_query + i).
 struct AttentionShape {
   int64_t batch = 0, heads = 0, width = 0, queries = 0, keys = 0;
   int64_t first_query = 0, first_key = 0;
 };
 
-/// Which keys a query sees: all conditions that are set must hold. A row that sees nothing gives 0.
+/// Which keys a query sees: all conditions that are set must hold. A query that sees none gives 0.
 struct AttentionMask {
   bool causal = true;  ///< only r <= 0
   int64_t window = 0;  ///< only |r| < window; 0: no limit
   Tensor key_begin;    ///< optional i32 [B]: only keys j >= key_begin[b]
   Tensor key_end;      ///< optional i32 [B]: only keys j < key_end[b]
-  Tensor documents;  ///< optional i32 [B, S], equal for keys of one document; a query's is that of
-                     ///< the key at its position (REQUIRES: queries are the last rows of the keys)
+  /// Optional i32 [B, S], equal for keys of one document; a query's is that of the key at its
+  /// position. REQUIRES: queries are the last rows of the keys.
+  Tensor documents;
 };
 
 /// A map from offsets to rows: row(r) = rows[r - first_offset], i32, defined for every offset of
@@ -110,8 +109,9 @@ struct OffsetTable {
 };
 
 /// The position terms of one attention (docs/design.md, "the attention"); all optional:
-///   logit[i,j] = scale * ((q_i + u_h).k_j + (q_i + v_h).Tq_h[a(r)] + k_j.Tk_h[c(r)]) +
-///   bias_h[b(r)] out[i]     = sum_j dropout(softmax_j(logit[i,:])) (value_j + Tv_h[e(r)])
+///   logit[i,j] = scale * ((q_i + u_h).k_j + (q_i + v_h).Tq_h[a(r)] + k_j.Tk_h[c(r)])
+///                + bias_h[b(r)]
+///   out[i] = sum_j dropout(softmax_j(logit[i,:])) (value_j + Tv_h[e(r)])
 template <class T>
 struct AttentionTermsOf {
   double scale = 1;

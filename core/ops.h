@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ops: what layers are written in. Each runs a kernel and records its backward; each lives in
 // one file of core/ops/ with forward and backward side by side. Every op has a case in
-// tests/ops_test.cpp. Axis letters as in core/backend.h.
+// tests/core/ops_test.cpp. Axis letters as in core/backend.h.
 #pragma once
 
 #include "core/backend.h"

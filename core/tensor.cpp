@@ -95,6 +95,11 @@ Tensor Tensor::rows(int64_t first, int64_t count) const {
   return tensor;
 }
 
+Tensor Tensor::sequence_rows(int64_t sequence, int64_t first, int64_t count) const {
+  check<ShapeError>(shape_.axes() == 3, "rows of a sequence are of [B, T, D], not of {}", shape_);
+  return rows(sequence, 1).reshaped({shape_[1], shape_[2]}).rows(first, count);
+}
+
 Tensor empty(Backend& backend, const Shape& shape, DType dtype) {
   const size_t bytes = static_cast<size_t>(shape.count()) * size_of(dtype);
   return Tensor(backend.allocate(bytes), 0, shape, dtype);

@@ -96,6 +96,9 @@ class Tensor {
   Tensor reshaped(const Shape& shape) const;
   /// Slices [first, first + count) of axis 0, sharing storage.
   Tensor rows(int64_t first, int64_t count) const;
+  /// Rows [first, first + count) of sequence `sequence` of a tensor [B, T, D]: [count, D], sharing
+  /// storage.
+  Tensor sequence_rows(int64_t sequence, int64_t first, int64_t count) const;
 
  private:
   std::shared_ptr<Storage> storage_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Text files to token files, once per text and options.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
-#include "core/file/hdf5_file.h"
+#include "core/file/state_file.h"
 #include "data/token_file.h"
 #include "data/utf8.h"
 
@@ -18,19 +16,6 @@ namespace tapemeasure {
 namespace fs = std::filesystem;
 
 namespace {
-
-class FileWriter : public StateVisitor {
- public:
-  explicit FileWriter(Hdf5Writer& file) : file_(file) {}
-  bool loading() const override { return false; }
-  void tensor(const std::string& name, const Tensor& value) override { file_.tensor(name, value); }
-  void integer(const std::string& name, int64_t& value) override { file_.integer(name, value); }
-  void real(const std::string& name, double& value) override { file_.real(name, value); }
-  void text(const std::string& name, std::string& value) override { file_.text(name, value); }
-
- private:
-  Hdf5Writer& file_;
-};
 
 /// The texts, one after the other.
 struct Source {
@@ -50,11 +35,7 @@ struct Source {
 };
 
 TextFingerprint fingerprint_of(const std::string& path, std::string_view text) {
-  struct stat status {};
-  stat(path.c_str(), &status);
-  return {path, static_cast<int64_t>(text.size()),
-          status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec,
-          sha256(std::as_bytes(std::span(text)))};
+  return {path, static_cast<int64_t>(text.size()), sha256(std::as_bytes(std::span(text)))};
 }
 
 Source read_source(const std::vector<std::string>& paths) {
@@ -161,8 +142,8 @@ PrepareReport write_token_file(const Source& source, const PrepareOptions& optio
   report.vocabulary = tokenizer->vocabulary();
   report.notices = notices_of(source);
   Hdf5Writer file(kTokenFormat);
-  FileWriter visitor(file);
-  visit_tokenizer(visitor, tokenizer);
+  StateWriter writer(file);
+  visit_tokenizer(writer, tokenizer);
   const std::array<size_t, 3> ends = cut(source.text, options.split);
   for (size_t part = 0, begin = 0; part < 3; begin = ends[part++]) {
     const std::string_view piece = text.substr(begin, ends[part] - begin);
@@ -173,10 +154,8 @@ PrepareReport write_token_file(const Source& source, const PrepareOptions& optio
   }
   file.integer("texts/count", static_cast<int64_t>(source.fingerprints.size()));
   for (size_t i = 0; i < source.fingerprints.size(); ++i) {
-    const std::string place = fmt::format("texts/{}/", i);
-    file.text(place + "path", source.fingerprints[i].path);
-    file.integer(place + "bytes", source.fingerprints[i].bytes);
-    file.text(place + "sha256", source.fingerprints[i].sha256);
+    TextFingerprint text = source.fingerprints[i];
+    visit_fingerprint(writer, fmt::format("texts/{}", i), text);
   }
   file.write(out);
   return report;
@@ -217,10 +196,6 @@ TokenFile open_prepared(const PrepareOptions& options) {
 }
 
 }  // namespace
-
-TextFingerprint fingerprint(const std::string& path) {
-  return fingerprint_of(path, read_file(path));
-}
 
 PrepareReport prepare(const PrepareOptions& options, const std::string& out) {
   const Source source = read_source(options.texts);

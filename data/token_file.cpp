@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/file/hdf5_file.h"
+#include "core/file/state_file.h"
 #include "data/utf8.h"
 
 namespace tapemeasure {
@@ -55,31 +55,11 @@ struct TokenFile::Mapping {
   } parts[3];
 };
 
-namespace {
-
-class TokenizerReader : public StateVisitor {
- public:
-  explicit TokenizerReader(const Hdf5Reader& file) : file_(file) {}
-  bool loading() const override { return true; }
-  void tensor(const std::string&, const Tensor&) override {}
-  void integer(const std::string& name, int64_t& value) override { value = file_.integer(name); }
-  void real(const std::string& name, double& value) override { value = file_.real(name); }
-  void text(const std::string& name, std::string& value) override { value = file_.text(name); }
-
- private:
-  const Hdf5Reader& file_;
-};
-
-TextFingerprint read_fingerprint(const Hdf5Reader& file, int64_t index) {
-  const std::string place = fmt::format("texts/{}/", index);
-  TextFingerprint text;
-  text.path = file.text(place + "path");
-  text.bytes = file.integer(place + "bytes");
-  text.sha256 = file.text(place + "sha256");
-  return text;
+void visit_fingerprint(StateVisitor& v, const std::string& place, TextFingerprint& text) {
+  v.text(place + "/path", text.path);
+  v.integer(place + "/bytes", text.bytes);
+  v.text(place + "/sha256", text.sha256);
 }
-
-}  // namespace
 
 TokenFile::TokenFile(const std::string& path) : path_(path) {
   try {
@@ -87,7 +67,7 @@ TokenFile::TokenFile(const std::string& path) : path_(path) {
     check<DataError>(file.format() == kTokenFormat,
                      "{}: not a token file of this program: its format is '{}', '{}' is wanted",
                      path, file.format(), kTokenFormat);
-    TokenizerReader reader(file);
+    StateReader reader(file);
     visit_tokenizer(reader, tokenizer_);
     mapping_ = std::make_unique<Mapping>(path);
     for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
@@ -104,7 +84,7 @@ TokenFile::TokenFile(const std::string& path) : path_(path) {
       part.bytes = file.integer(place + "bytes");
     }
     for (int64_t i = 0; i < file.integer("texts/count"); ++i) {
-      texts_.push_back(read_fingerprint(file, i));
+      visit_fingerprint(reader, fmt::format("texts/{}", i), texts_.emplace_back());
     }
   } catch (const CheckpointError& error) {
     throw DataError(error.what());

@@ -2,7 +2,7 @@
 // A prepared text: the tokens of its splits in one HDF5 file, contiguous and memory-mapped, with
 // the tokenizer and the fingerprints of the texts it came from inside. Datasets: "SPLIT/tokens"
 // (u8, u16 or u32, whichever holds the vocabulary), "SPLIT/characters", "SPLIT/words",
-// "SPLIT/bytes" counts, "tokenizer/*", "texts/N/{name,bytes,sha256}".
+// "SPLIT/bytes" counts, "tokenizer/*", "texts/count", "texts/N/{path,bytes,sha256}".
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,11 @@ const char* name_of(Split split);
 struct TextFingerprint {
   std::string path;  ///< as typed
   int64_t bytes = 0;
-  int64_t modified = 0;  ///< nanoseconds; not part of the fingerprint, saves hashing on resume
   std::string sha256;
 };
+
+/// Saves or loads "PLACE/path", "PLACE/bytes" and "PLACE/sha256".
+void visit_fingerprint(StateVisitor& v, const std::string& place, TextFingerprint& text);
 
 /// Tokens of one split, in memory-mapped storage of 1, 2 or 4 bytes each.
 class TokenSpan {
@@ -103,9 +105,6 @@ TokenFile cached_token_file(const PrepareOptions& options, const std::string& ca
                             std::vector<std::string>& notices);
 /// $XDG_CACHE_HOME/tapemeasure or ~/.cache/tapemeasure.
 std::string default_cache();
-
-/// Fingerprint of a file now (hashes it). Throws DataError.
-TextFingerprint fingerprint(const std::string& path);
 
 /// Characters and words of a text, as token files count them.
 int64_t count_characters(std::string_view text);

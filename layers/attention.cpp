@@ -23,11 +23,6 @@ AttentionLayer::AttentionLayer(const ModelOptions& model, const PositionMethod& 
               linear_init(model, heads_ * head_width_, LinearUse::kResidual), scope / "output") {}
 
 namespace {
-/// Rows [first, first + count) of one sequence of x [B, S, C].
-Tensor rows_of(const Tensor& x, int64_t sequence, int64_t first, int64_t count) {
-  return x.rows(sequence, 1).reshaped({x.shape()[1], x.shape()[2]}).rows(first, count);
-}
-
 /// Moves the last `kept` rows to the front.
 void forget(KeyValueCache& cache, int64_t kept) {
   const int64_t gone = cache.length - kept;
@@ -35,8 +30,8 @@ void forget(KeyValueCache& cache, int64_t kept) {
     Backend& backend = rows_BSC.backend();
     for (int64_t b = 0; kept > 0 && b < rows_BSC.shape()[0]; ++b) {
       const Tensor copy = empty(backend, {kept, rows_BSC.shape()[2]}, rows_BSC.dtype());
-      backend.scale(1, rows_of(rows_BSC, b, gone, kept), copy);
-      backend.scale(1, copy, rows_of(rows_BSC, b, 0, kept));
+      backend.scale(1, rows_BSC.sequence_rows(b, gone, kept), copy);
+      backend.scale(1, copy, rows_BSC.sequence_rows(b, 0, kept));
     }
   }
   cache.first += gone;
@@ -77,8 +72,8 @@ Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
   const auto append = [&](Projections::Part part, const Tensor& cache_BSC) {
     const Tensor fresh_BTC = project(part).matrix.value();
     for (int64_t b = 0; b < batch; ++b) {
-      const Tensor from = fresh_BTC.rows(b, 1).reshaped({rows, cache_BSC.shape()[2]});
-      fresh_BTC.backend().scale(1, from, rows_of(cache_BSC, b, cache.length, rows));
+      fresh_BTC.backend().scale(1, fresh_BTC.sequence_rows(b, 0, rows),
+                                cache_BSC.sequence_rows(b, cache.length, rows));
     }
     return HeadColumns{Variable(cache_BSC), capacity, 0};
   };

@@ -39,8 +39,7 @@ Variable last_rows(const Variable& x_BTD, int64_t count) {
   const int64_t batch = x.shape()[0], rows = x.shape()[1], width = x.shape()[2];
   const Tensor y = empty(x.backend(), {batch, count, width}, x.dtype());
   for (int64_t b = 0; b < batch; ++b) {
-    const Tensor from = x.rows(b, 1).reshaped({rows, width}).rows(rows - count, count);
-    x.backend().scale(1, from, y.rows(b, 1).reshaped({count, width}));
+    x.backend().scale(1, x.sequence_rows(b, rows - count, count), y.sequence_rows(b, 0, count));
   }
   return Variable(y);
 }

@@ -8,13 +8,6 @@
 
 namespace tapemeasure {
 
-namespace {
-/// Rows [first, first + count) of one sequence of x [B, rows, D].
-Tensor rows_of(const Tensor& x, int64_t sequence, int64_t first, int64_t count) {
-  return x.rows(sequence, 1).reshaped({x.shape()[1], x.shape()[2]}).rows(first, count);
-}
-}  // namespace
-
 Memory::Memory(Backend& backend, DType dtype, const MemoryShape& shape)
     : backend_(backend),
       dtype_(dtype),
@@ -37,7 +30,7 @@ void Memory::keep(int64_t layer, int64_t first, const Tensor& x_BTD) {
   const int64_t batch = x_BTD.shape()[0], fresh = x_BTD.shape()[1];
   check<ShapeError>(first + batch <= shape_.sequences && x_BTD.shape()[2] == shape_.width,
                     "a memory of {} sequences of width {} cannot keep {} at sequence {}",
-                    shape_.sequences, shape_.width, x_BTD.shape().str(), first);
+                    shape_.sequences, shape_.width, x_BTD.shape(), first);
   next_rows_ = std::min(shape_.length, rows_ + fresh);
   if (next_rows_ == 0) return;
   Tensor& next = next_[static_cast<size_t>(layer)];
@@ -47,11 +40,11 @@ void Memory::keep(int64_t layer, int64_t first, const Tensor& x_BTD) {
   const int64_t taken = std::min(fresh, next_rows_), old = next_rows_ - taken;
   for (int64_t b = 0; b < batch; ++b) {
     if (old > 0) {
-      backend_.scale(1, rows_of(now_[static_cast<size_t>(layer)], first + b, rows_ - old, old),
-                     rows_of(next, first + b, 0, old));
+      backend_.scale(1, now_[static_cast<size_t>(layer)].sequence_rows(first + b, rows_ - old, old),
+                     next.sequence_rows(first + b, 0, old));
     }
-    backend_.scale(1, rows_of(x_BTD, b, fresh - taken, taken),
-                   rows_of(next, first + b, old, taken));
+    backend_.scale(1, x_BTD.sequence_rows(b, fresh - taken, taken),
+                   next.sequence_rows(first + b, old, taken));
   }
 }
 

@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/build.sh --tests
-ctest --test-dir build/release --output-on-failure "$@"
+ctest --test-dir build/release --output-on-failure -j2 "$@"

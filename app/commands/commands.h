@@ -12,6 +12,9 @@ namespace tapemeasure {
 /// What the chosen verb does; set by its subcommand's callback.
 using Action = std::function<int()>;
 
+/// Throws std::system_error where standard output cannot be written.
+void flush_output();
+
 void add_prepare(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_resume(CLI::App& app, Action& action);

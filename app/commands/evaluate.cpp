@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.h"
+#include "app/commands/numbers.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "core/error.h"
@@ -180,7 +181,8 @@ void add_evaluate(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"valid", "test"}));
   verb->add_option("--text", a->text, "a text of your own instead, or a prepared .h5");
   verb->add_option("--lengths", a->lengths, "window lengths, as in 64,128,256 [model.context]")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(whole_number_between(1, INT64_MAX));
   verb->add_option("--protocol", a->protocol,
                    "nonoverlap, sliding:stride=N or memory:N [nonoverlap; of models with memory: "
                    "memory:MODEL.MEMORY]");

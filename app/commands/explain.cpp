@@ -15,8 +15,9 @@ struct ExplainArguments {
 };
 
 int run(const ExplainArguments& arguments) {
+  std::error_code ignored;  // a key may be too long for the name of a file
   const bool is_file = arguments.what.ends_with(".yaml") || arguments.what.ends_with(".yml") ||
-                       std::filesystem::exists(arguments.what);
+                       std::filesystem::exists(arguments.what, ignored);
   if (!is_file) {
     check<ConfigError>(arguments.sets.empty(), "--set goes with a config, not with a key");
     fmt::print("{}", explain_key(arguments.what));

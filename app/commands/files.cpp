@@ -13,13 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string shape_text(const ArrayInfo& info) {
-  return fmt::format("[{}]", fmt::join(info.shape, ", "));
-}
-
 void print_value(const Hdf5Reader& file, const ArrayInfo& info) {
-  constexpr const char* kTypes[] = {"u8", "u16", "u32", "i32", "i64", "f32", "f64", "bf16"};
-  const char* type = info.is_text ? "text" : kTypes[static_cast<int>(info.type)];
+  const char* type = info.is_text ? "text" : name_of(info.type);
   std::string value;
   if (info.is_text) {
     const std::string text = file.text(info.name);
@@ -31,7 +26,7 @@ void print_value(const Hdf5Reader& file, const ArrayInfo& info) {
         real ? fmt::format("{}", file.real(info.name)) : fmt::format("{}", file.integer(info.name));
   }
   fmt::print("{:<64} {:<5} {:<16} {}\n", info.name, type,
-             info.shape.empty() ? "" : shape_text(info), value);
+             info.shape.empty() ? "" : info.shape_text(), value);
 }
 
 int inspect(const std::string& path) {

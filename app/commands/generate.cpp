@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "app/commands/commands.h"
+#include "app/commands/numbers.h"
 #include "app/generator.h"
 #include "app/saved_model.h"
 #include "core/error.h"
@@ -16,14 +17,11 @@ struct GenerateArguments {
   bool greedy = false;
 };
 
-/// CLI::Range lets NaN through.
-std::function<std::string(const std::string&)> number_between(double low, double high) {
-  return [low, high](const std::string& text) -> std::string {
-    double value = 0;
-    const bool number = CLI::detail::lexical_cast(text, value);
-    if (number && value >= low && value <= high) return "";
-    return fmt::format("wants a number from {} to {}, got '{}'", low, high, text);
-  };
+/// At once, so that one sees the text grow. Whoever reads it may have seen enough: then there is no
+/// point in going on.
+void say(const std::string& bytes) {
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  flush_output();
 }
 
 int run(GenerateArguments arguments) {
@@ -48,13 +46,10 @@ int run(GenerateArguments arguments) {
         "position table is used again beyond them",
         total, *longest);
   }
-  std::fwrite(arguments.prompt.data(), 1, arguments.prompt.size(), stdout);
-  generate(*saved.model, prompt, sampling, [&](int32_t token) {
-    const std::string bytes = saved.model->tokenizer->bytes_of(token);
-    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-    std::fflush(stdout);
-  });
-  std::fputc('\n', stdout);
+  say(arguments.prompt);
+  generate(*saved.model, prompt, sampling,
+           [&](int32_t token) { say(saved.model->tokenizer->bytes_of(token)); });
+  say("\n");
   return 0;
 }
 
@@ -67,17 +62,17 @@ void add_generate(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--prompt", a->prompt, "text to continue")->required();
   verb->add_option("--tokens", a->sampling.tokens, "new tokens")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 32))
+      ->check(whole_number_between(0, int64_t{1} << 32))
       ->capture_default_str();
   verb->add_option("--seed", a->sampling.seed, "same seed, same text")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_between(0, INT64_MAX))
       ->capture_default_str();
   auto* temperature = verb->add_option("--temperature", a->sampling.temperature,
                                        "below 1: likelier tokens; 0: greedy")
                           ->check(number_between(0, 1e6))
                           ->capture_default_str();
   verb->add_option("--top-k", a->sampling.top_k, "only the k most likely tokens; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_between(0, INT64_MAX))
       ->capture_default_str();
   verb->add_option("--top-p", a->sampling.top_p, "only the likeliest that reach this share")
       ->check(number_between(0, 1))

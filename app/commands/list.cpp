@@ -47,8 +47,10 @@ void read_metrics(const RunDirectory& directory, RunLine& line) {
   bool measured = false;
   for (std::string text; std::getline(in, text);) {
     const auto row = nlohmann::json::parse(text, nullptr, false);
-    if (!row.is_object() || !row.contains("step")) continue;  // half written
-    line.step = std::max(line.step, row.value("step", int64_t{0}));
+    if (!row.is_object()) continue;  // half written
+    const auto step = row.find("step");
+    if (step == row.end() || !step->is_number_integer()) continue;
+    line.step = std::max(line.step, step->get<int64_t>());
     const auto loss = row.find("validation_loss");
     if (loss == row.end() || !loss->is_number()) continue;
     best = measured ? std::min(best, loss->get<double>()) : loss->get<double>();

@@ -67,14 +67,12 @@ int train(const TrainArguments& arguments) {
   if (!experiment.trainer.threads) experiment.trainer.threads = default_threads();
   const RunDirectory directory(arguments.run.empty() ? fresh_run_path(arguments.config)
                                                      : arguments.run);
-  check<CheckpointError>(!directory.exists(),
-                         "{}: a run is there already: resume it with 'tapemeasure resume {}', or "
-                         "name another directory with --run",
-                         directory.path(), directory.path());
+  directory.check_free();
   std::vector<std::string> notices;
   const TokenFile tokens =
       cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
   settle_vocabulary(experiment, tokens);
+  training_batches(experiment, tokens);  // a text that is too short leaves no directory behind
   directory.create();
   const RunLock lock(directory);
   remove_leftovers(directory.path());

@@ -154,6 +154,9 @@ std::string read_file(const std::string& path) {
   check<DataError>(::fstat(file.get(), &status) == 0, "{}: cannot read: {}", path,
                    std::strerror(errno));
   check<DataError>(!S_ISDIR(status.st_mode), "{}: cannot read: a folder", path);
+  // /dev/zero has no end.
+  const bool device = S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !isatty(file.get()));
+  check<DataError>(!device, "{}: cannot read: a device", path);
   std::string text;
   // The size is only a first guess: pipes have none, and files grow.
   text.resize(static_cast<size_t>(status.st_size) + 1);

@@ -28,6 +28,8 @@ enum class ElementType {
   kBF16 /* stored as 16-bit words */
 };
 size_t size_of(ElementType type);
+/// "u8", "u16", "u32", "i32", "i64", "f32", "f64", "bf16".
+const char* name_of(ElementType type);
 /// Of the HDF5 library in use: "1.10.8".
 std::string hdf5_version();
 ElementType element_type(DType dtype);
@@ -38,6 +40,9 @@ struct ArrayInfo {
   std::vector<int64_t> shape;
   size_t bytes = 0;
   bool is_text = false;
+
+  /// "[2, 3]".
+  std::string shape_text() const;
 };
 
 /// Builds a file in memory.

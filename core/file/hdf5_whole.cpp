@@ -33,8 +33,9 @@ std::string block_text(int version, uint64_t length, const std::string& digest) 
 
 class WholeFile {
  public:
+  // Without O_NONBLOCK a pipe would be waited for.
   explicit WholeFile(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) fail("cannot read: {}", std::strerror(errno));
   }
   ~WholeFile() {
@@ -47,6 +48,7 @@ class WholeFile {
     struct stat status;
     if (::fstat(fd_, &status) != 0) fail("cannot read: {}", std::strerror(errno));
     if (S_ISDIR(status.st_mode)) fail("cannot read: a folder");
+    if (!S_ISREG(status.st_mode)) fail("cannot read: not a file but a pipe or a device");
     const uint64_t size = static_cast<uint64_t>(status.st_size);
     std::string block(kUserBlockBytes, '\0');
     block.resize(read(std::as_writable_bytes(std::span(block))));

@@ -104,6 +104,13 @@ size_t size_of(ElementType type) {
   throw Error("an element type that does not exist");
 }
 
+const char* name_of(ElementType type) {
+  constexpr const char* kNames[] = {"u8", "u16", "u32", "i32", "i64", "f32", "f64", "bf16"};
+  return kNames[static_cast<int>(type)];
+}
+
+std::string ArrayInfo::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
 ElementType element_type(DType dtype) {
   switch (dtype) {
     case DType::kF32:

@@ -13,11 +13,11 @@ HeadColumns rotate(Run& run, const HeadColumns& x, const Backend::Rotation& how)
   check<ShapeError>(batch * x.rows * columns == matrix.count() && how.rows <= x.rows &&
                         x.first_column + turned <= columns,
                     "rotate: {} rows of {} heads of {} do not fit x {} from column {}", how.rows,
-                    how.heads, how.width, matrix.shape().str(), x.first_column);
+                    how.heads, how.width, matrix.shape(), x.first_column);
   check<ShapeError>(how.first_row >= 0 && how.first_row + how.rows <= how.cosine.shape()[0] &&
                         2 * how.cosine.shape()[1] <= how.width,
                     "rotate: positions {} to {} and heads of {} do not fit a table {}",
-                    how.first_row, how.first_row + how.rows, how.width, how.cosine.shape().str());
+                    how.first_row, how.first_row + how.rows, how.width, how.cosine.shape());
   const Tensor y = empty(matrix.backend(), {batch, how.rows, turned}, matrix.dtype());
   matrix.backend().rotate(how, {matrix, x.rows, x.first_column}, {y, how.rows, 0}, Write::kSet);
   const bool whole = how.rows == x.rows && turned == columns;

@@ -50,10 +50,7 @@ class AlibiMethod : public PositionMethod {
 
   AttentionTerms terms(Run& run, const Span& span) const {
     const Offsets wanted = offsets_of(span);
-    if (!table_.defined() || !offsets_.contains(wanted) || table_.dtype() != span.dtype ||
-        &table_.backend() != span.backend) {
-      fill(with_room(wanted), span);
-    }
+    if (!span.served_by(table_) || !offsets_.contains(wanted)) fill(with_room(wanted), span);
     AttentionTerms terms;
     terms.bias_map = map_(span);
     // By offset [R, 1] for learned slopes [H, 1], or times the fixed ones: [H, R].

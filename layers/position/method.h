@@ -30,6 +30,11 @@ struct Span {
 
   /// The call's whole length, keys before its queries included.
   int64_t length() const { return first_key + keys; }
+  /// True if a table that was made for an earlier call can serve this one: it is there, on the same
+  /// backend, in the same dtype.
+  bool served_by(const Tensor& table) const {
+    return table.defined() && table.dtype() == dtype && &table.backend() == backend;
+  }
 };
 
 /// One attention layer's part of a method: declares its terms.

@@ -39,8 +39,7 @@ class RopeMethod : public PositionMethod {
 
   Backend::Rotation rotation(const Span& span) const {
     const int64_t length = span.length(), version = this->version(length);
-    if (!cosine_.defined() || version_ != version || cosine_.shape()[0] < length ||
-        cosine_.dtype() != span.dtype || &cosine_.backend() != span.backend) {
+    if (!span.served_by(cosine_) || version_ != version || cosine_.shape()[0] < length) {
       version_ = version;
       fill(span);
     }

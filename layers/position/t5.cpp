@@ -48,8 +48,7 @@ class T5Layer : public PositionLayer {
 
  private:
   const Tensor& identity(const Span& span) const {
-    if (!identity_.defined() || identity_.dtype() != span.dtype ||
-        &identity_.backend() != span.backend) {
+    if (!span.served_by(identity_)) {
       std::vector<double> values(static_cast<size_t>(heads_ * heads_), 0);
       for (int64_t h = 0; h < heads_; ++h) values[static_cast<size_t>(h * heads_ + h)] = 1;
       identity_ = to_tensor(*span.backend, {heads_, heads_}, span.dtype, values);

@@ -48,8 +48,7 @@ class DistanceTable {
   /// distance: that one stays the same however much memory there is.
   Variable rows(Run& run, const Span& span) const {
     const int64_t start = first(span), count = last(span) - start + 1;
-    if (!table_.defined() || first_ != start || table_.shape()[0] < count ||
-        table_.dtype() != span.dtype || &table_.backend() != span.backend) {
+    if (!span.served_by(table_) || first_ != start || table_.shape()[0] < count) {
       first_ = start;
       const int64_t room = with_room({start, last(span)}).last - start + 1;
       const SinusoidTable sinusoid{.width = width_, .interleaved = false};

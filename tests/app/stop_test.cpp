@@ -279,12 +279,12 @@ TEST(Run, StopsWhenARowCannotBeWritten) {
   getrlimit(RLIMIT_FSIZE, &before);
   small = before;
   small.rlim_cur = 8000;
-  std::signal(SIGXFSZ, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
   const Outcome outcome =
       run_program(train_arguments(workspace, run.path(), {"trainer.steps=900"}));
   setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   EXPECT_EQ(outcome.code, 4) << outcome.output;
   EXPECT_NE(outcome.output.find("metrics.jsonl: cannot write"), std::string::npos)
       << outcome.output;

@@ -179,6 +179,31 @@ TEST(Trainer, NothingToValidateOn) {
 }
 
 // R36: by number, not by name; the best is a file of its own.
+TEST(Trainer, SaysWhatDoesNotDecayOnceForAllBlocks) {
+  const Workspace workspace;
+  const RunDirectory directory(workspace.path("run"));
+  std::string said;
+  train_in(directory, workspace,
+           {"trainer.steps=1", "schedule.warmup_steps=0", "optimizer.weight_decay=0.1",
+            "model.layers=12", "model.vocabulary=99", "model.position=none", "model.bias=[query]"},
+           &said);
+  EXPECT_NE(said.find("weight decay 0.1 on 73 of 135 tensors, not on: "
+                      "blocks.*.attention.query.bias blocks.*.attention_norm.weight "
+                      "blocks.*.attention_norm.bias blocks.*.feedforward_norm.weight "
+                      "blocks.*.feedforward_norm.bias norm.weight norm.bias\n"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("ln 99"), std::string::npos) << "rows beyond the tokenizer's are no tokens";
+}
+
+TEST(RunResults, OfAnotherKindAreNamed) {
+  const TemporaryFolder folder;
+  for (const char* text : {"", "[]", "{\"steps\": \"many\"}", "{\"best\": 3}"}) {
+    const std::string path = folder.write("results.json", text);
+    EXPECT_THROW(RunResults::read(path), CheckpointError) << text;
+  }
+}
+
 TEST(RunDirectory, RotationKeepsTheNewestByNumber) {
   const TemporaryFolder folder;
   const RunDirectory run(folder.path("run"));

@@ -131,5 +131,20 @@ TEST_F(UsageTest, TrainTakesOneTextAListOrAPreparedFile) {
   expect_error({"train", "c.yaml", "--set", "data.text=[a.h5, b.txt]"}, 3, {"a.h5", "alone"});
 }
 
+TEST_F(UsageTest, NumbersBeyondTheirLimitsAreRefused) {
+  const std::string beyond = "9223372036854775808";  // 2^63, which must not become 2^63 - 1
+  for (const char* flag : {"--seed", "--top-k", "--tokens"}) {
+    for (const std::string& number : {beyond, std::string("-1"), std::string("1.5")}) {
+      expect_error({"generate", "r", "--prompt", "a", flag, number}, 2,
+                   {fmt::format("{}: wants a whole number from 0 to ", flag),
+                    fmt::format(", got '{}'; see", number)});
+    }
+  }
+  for (const std::string& number : {beyond, std::string("0"), std::string("-1")}) {
+    expect_error({"evaluate", "r", "--lengths", "16," + number}, 2,
+                 {"--lengths: wants a whole number from 1 to ", ", got '" + number + "'; see"});
+  }
+}
+
 }  // namespace
 }  // namespace tapemeasure

@@ -70,7 +70,7 @@ void Comparison::compare(const Output& output) const {
     check<Error>(worst < 0,
                  "check: {} differs: element {} of {} is {:.9g}, reference says {:.9g}; the "
                  "difference is {:.3g}, allowed is {:.3g}",
-                 kernel_, worst, output.checked.shape().str(), worst < 0 ? 0 : got[worst],
+                 kernel_, worst, output.checked.shape(), worst < 0 ? 0 : got[worst],
                  worst < 0 ? 0 : wanted[worst], excess, allowed);
   });
 }

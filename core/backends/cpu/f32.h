@@ -10,7 +10,7 @@ namespace tapemeasure::cpu {
 /// Throws ShapeError on another dtype. REQUIRES: x.defined().
 inline float* f32(const Tensor& x) {
   check<ShapeError>(x.dtype() == DType::kF32, "backend cpu takes f32, not {} {}",
-                    name_of(x.dtype()), x.shape().str());
+                    name_of(x.dtype()), x.shape());
   return x.data<float>();
 }
 

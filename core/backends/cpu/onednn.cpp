@@ -127,10 +127,9 @@ class Prepared {
 
 /// c = bias, or c += bias: what is left of a product without terms.
 void write_bias(const float* bias, const Into& c) {
-  const int64_t N = columns_of(c.tensor);
-  for (int64_t i = 0; i < c.tensor.count(); ++i) {
-    put(f32(c.tensor)[i], c.write, bias != nullptr ? bias[i % N] : 0);
-  }
+  const int64_t N = columns_of(c.tensor), count = c.tensor.count();
+  float* y = f32(c.tensor);
+  for (int64_t i = 0; i < count; ++i) put(y[i], c.write, bias != nullptr ? bias[i % N] : 0);
 }
 
 }  // namespace

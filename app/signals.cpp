@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "app/signals.h"
+
+namespace tapemeasure {
+
+namespace {
+// A handler can reach nothing but what is global.
+volatile std::sig_atomic_t g_signal = 0;
+void remember_signal(int signal) { g_signal = signal; }
+}  // namespace
+
+SignalGuard::SignalGuard() {
+  g_signal = 0;
+  Action action = {};
+  action.sa_handler = remember_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &old_int_);
+  sigaction(SIGTERM, &action, &old_term_);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &old_int_, nullptr);
+  sigaction(SIGTERM, &old_term_, nullptr);
+}
+
+int SignalGuard::received() { return g_signal; }
+
+}  // namespace tapemeasure
