@@ -11,10 +11,10 @@
 
 namespace tapemeasure {
 
-/// Tables of a layer's position terms that cost a product: made once, since generation changes no
+/// Tables of a layer's position terms that are work to make: made once, since generation changes no
 /// weight. Undefined until then.
 struct KeptTables {
-  Tensor query_table, key_table;
+  Tensor query_table, key_table, bias = {};
 };
 
 struct KeyValueCache {

@@ -85,7 +85,7 @@ class Adafactor : public UpdateRule {
 class AdafactorOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate, {0, 1e3}, "none: relative_step decides",
+    f.real("learning_rate", learning_rate_, {0, 1e3}, "none: relative_step decides",
            "peak of the schedule; only without relative_step");
     UpdateRuleOptions::visit(f);
     f.real("epsilon", keys_.epsilon, {0, 1}, "added to squared gradients");
@@ -101,9 +101,9 @@ class AdafactorOptions : public UpdateRuleOptions {
   std::unique_ptr<UpdateRule> build(ParameterStore& store) const override {
     return std::make_unique<Adafactor>(keys_, store);
   }
-  double peak_rate() const override { return learning_rate.value_or(0); }
+  double peak_rate() const override { return learning_rate_.value_or(0); }
   void validate() const override {
-    check<ConfigError>(keys_.relative_step != learning_rate.has_value(),
+    check<ConfigError>(keys_.relative_step != learning_rate_.has_value(),
                        "optimizer: adafactor wants either learning_rate or relative_step: true "
                        "(default), not {}",
                        keys_.relative_step ? "both" : "neither");
@@ -112,6 +112,7 @@ class AdafactorOptions : public UpdateRuleOptions {
   }
 
  private:
+  std::optional<double> learning_rate_;
   AdafactorKeys keys_;
 };
 

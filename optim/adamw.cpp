@@ -64,7 +64,7 @@ class Adamw : public UpdateRule {
 class AdamwOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate, {0, 1e3}, "1e-3", "peak of the schedule");
+    f.real("learning_rate", learning_rate_, {0, 1e3}, "peak of the schedule");
     UpdateRuleOptions::visit(f);
     f.reals("betas", keys_.betas, {0, 1}, "decay of the two moving averages");
     f.real("epsilon", keys_.epsilon, {0, 1}, "added to the root of the second moment");
@@ -72,13 +72,14 @@ class AdamwOptions : public UpdateRuleOptions {
   std::unique_ptr<UpdateRule> build(ParameterStore& store) const override {
     return std::make_unique<Adamw>(keys_, store);
   }
-  double peak_rate() const override { return learning_rate.value_or(1e-3); }
+  double peak_rate() const override { return learning_rate_; }
   void validate() const override {
     check<ConfigError>(keys_.betas.size() == 2, "optimizer.betas wants two numbers, got {}",
                        keys_.betas.size());
   }
 
  private:
+  double learning_rate_ = 1e-3;
   AdamwKeys keys_;
 };
 

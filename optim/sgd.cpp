@@ -48,7 +48,7 @@ class Sgd : public UpdateRule {
 class SgdOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate, {0, 1e3}, "0.1", "peak of the schedule");
+    f.real("learning_rate", learning_rate_, {0, 1e3}, "peak of the schedule");
     UpdateRuleOptions::visit(f);
     f.real("momentum", momentum_, {0, 1}, "share of the last update that is kept");
     f.boolean("nesterov", nesterov_, "look ahead by the momentum");
@@ -56,9 +56,10 @@ class SgdOptions : public UpdateRuleOptions {
   std::unique_ptr<UpdateRule> build(ParameterStore& store) const override {
     return std::make_unique<Sgd>(momentum_, nesterov_, store);
   }
-  double peak_rate() const override { return learning_rate.value_or(0.1); }
+  double peak_rate() const override { return learning_rate_; }
 
  private:
+  double learning_rate_ = 0.1;
   double momentum_ = 0;
   bool nesterov_ = false;
 };

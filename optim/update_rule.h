@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,7 +45,6 @@ enum class DecayGroup {
 /// The config keys that all rules share; a rule's own options add theirs.
 class UpdateRuleOptions : public KindOptions {
  public:
-  std::optional<double> learning_rate;
   double weight_decay = 0;
   DecayGroup decay = DecayGroup::kMatrices;
   double clip_norm = 0;

@@ -11,7 +11,10 @@ target=tapemeasure
 options=()
 for argument in "$@"; do
   case "$argument" in
-    --tests) packages+=(libgtest-dev); target=all; options+=(-DTAPEMEASURE_TESTS=ON) ;;
+    --tests)
+      packages+=(libgtest-dev python3-numpy python3-h5py)
+      target=all
+      options+=(-DTAPEMEASURE_TESTS=ON) ;;
     -h|--help) echo "usage: scripts/build.sh [--tests]"; exit 0 ;;
     *) echo "build.sh: unknown argument '$argument' (usage: scripts/build.sh [--tests])" >&2; exit 2 ;;
   esac

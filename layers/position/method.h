@@ -42,7 +42,7 @@ class PositionLayer {
  public:
   virtual ~PositionLayer() = default;
   /// The terms of a call; `scale` multiplies the model's attention scale. Default: none.
-  /// Generation, whose weights do not change, gives `kept` for tables that cost a product.
+  /// Generation, whose weights do not change, gives `kept` for tables that are work to make.
   virtual AttentionTerms terms(Run& run, const Span& span, KeptTables* kept) const;
   /// Tables, row p for position p, by which queries and keys turn, if they do. Heads and rows are
   /// the caller's to fill in.

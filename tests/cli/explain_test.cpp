@@ -103,6 +103,37 @@ INSTANTIATE_TEST_SUITE_P(
                       "model={layers: 2, width: 128, position: {kind: sinusoidal}}"),
     [](const auto& info) { return std::to_string(info.index); });
 
+// docs/methods.md has a section for each method, which names each of its keys.
+TEST(MethodsDocument, NamesEveryMethodAndKey) {
+  const std::string document = read_file(std::string(TAPEMEASURE_SOURCE_DIR) + "/docs/methods.md");
+  const auto section = [&](const std::string& method) {
+    const size_t begin = document.find("\n## `" + method + "`\n");
+    EXPECT_NE(begin, std::string::npos) << method;
+    return begin == std::string::npos
+               ? ""
+               : document.substr(begin, document.find("\n## ", begin + 1) - begin);
+  };
+  for (const auto& method : position_methods()) {
+    EXPECT_NE(section(method.name), "");
+    EXPECT_NE(document.find("\n| `" + std::string(method.name) + "` | "), std::string::npos);
+    const std::string config =
+        std::string(TAPEMEASURE_SOURCE_DIR) + "/configs/position/" + method.name + ".yaml";
+    EXPECT_EQ(read_experiment(Config::read(config)).model.position.kind, method.name);
+  }
+  const std::string prefix = "model.position.", kind = "position.kind: ";
+  int keys = 0;
+  for (const ConfigKey& key : all_keys()) {
+    if (!key.key.starts_with(prefix) || !key.kind.starts_with(kind)) continue;
+    const std::string name = key.key.substr(prefix.size());
+    if (name == "absolute") continue;  // once for all
+    const std::string method = key.kind.substr(kind.size(), key.kind.find(',') - kind.size());
+    EXPECT_NE(section(method).find("`" + name + "`"), std::string::npos)
+        << key.key << " " << method;
+    ++keys;
+  }
+  EXPECT_GT(keys, 30);
+}
+
 TEST_F(ExplainTest, FloatingPointWorkByHand) {
   Experiment experiment = testing::small_experiment(
       "layers: 2, width: 8, heads: 2, feedforward: 32, context: 16, vocabulary: 10");

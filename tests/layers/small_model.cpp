@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/layers/small_model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/config/config.h"
@@ -8,7 +9,8 @@
 
 namespace tapemeasure {
 
-std::vector<Method> methods() {
+namespace {
+std::vector<Method> known_methods() {
   return {
       {"none", "{kind: none}"},
       {"sinusoidal", "{kind: sinusoidal}", false, false},
@@ -44,6 +46,18 @@ std::vector<Method> methods() {
       {"rope_llama3", "{kind: rope, scaling: {kind: llama3, factor: 4}}", true, true, true},
   };
 }
+}  // namespace
+
+std::vector<Method> methods() {
+  std::vector<Method> all = known_methods();
+  for (const Kind<PositionOptions>& kind : position_methods()) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Method& method) {
+      return std::string(method.name) == kind.name;
+    });
+    if (!known) all.push_back({kind.name, std::string("{kind: ") + kind.name + "}"});
+  }
+  return all;
+}
 
 ModelOptions model_options(const std::string& yaml) {
   ModelOptions options;
@@ -56,7 +70,7 @@ ModelOptions model_options(const std::string& yaml) {
 ModelOptions small_options(const Method& method, const std::string& more) {
   return model_options(
       "{width: 8, heads: 2, layers: 2, context: 8, vocabulary: 11, feedforward: 12, position: " +
-      std::string(method.position) + (more.empty() ? "" : ", " + more) + "}");
+      method.position + (more.empty() ? "" : ", " + more) + "}");
 }
 
 SmallModel::SmallModel(const ModelOptions& options, const char* backend_name, DType the_dtype)

@@ -15,12 +15,12 @@ namespace tapemeasure {
 /// A method under test: a name for messages and the `position` section.
 struct Method {
   const char* name;
-  const char* position;
+  std::string position;
   bool remembers = true;  ///< goes with segment memory
   bool relative = true;   ///< its attention depends on offsets alone
   bool live_key_bias = false;
 };
-/// Every method, with the options that change what it computes.
+/// Every method, with the options that change what it computes; one that is new comes as it is.
 std::vector<Method> methods();
 inline std::string test_name(const testing::TestParamInfo<Method>& info) { return info.param.name; }
 
