@@ -102,21 +102,20 @@ std::vector<double> score(const Model& model, const EvaluationText& text,
   }
   Tape tape(false);
   Run run(tape);
-  const Variable hidden = memory ? model.decoder->hidden(run, tokens, MemoryLanes{memory, 0})
-                                 : model.decoder->hidden(run, tokens);
+  const Variable hidden = model.network->hidden(run, {.tokens_BT = tokens, .lanes = {memory}});
   if (memory) memory->advance();
-  return to_doubles(model.decoder->loss(run, hidden, targets, 1).losses);
+  return to_doubles(model.network->loss(run, hidden, targets, {}).losses);
 }
 
 /// The memory of a protocol that has one.
 std::optional<Memory> memory_of(const Model& model, const Protocol& protocol) {
   const int64_t length = protocol.memory.value_or(0);
   if (length == 0) return std::nullopt;
-  const auto& position = model.decoder->options().position;
+  const auto& position = model.network->options().position;
   const std::string refusal = position.options->refuses_memory();
   check<ConfigError>(refusal.empty(), "--protocol {} does not go with model.position.kind {}: {}",
                      protocol.name(), position.kind, refusal);
-  return model.decoder->memory(*model.backend, model.dtype, 1, length);
+  return model.network->memory(*model.backend, model.dtype, 1, length);
 }
 
 /// Buckets of positions below `length`: 0-15, then powers of two.
@@ -164,7 +163,7 @@ Evaluation evaluate(const Model& model, const EvaluationText& text, const Protoc
   check<DataError>(text.tokens.size() >= 2,
                    "{}: {} tokens: nothing to evaluate, at least 2 are needed", text.origin,
                    text.tokens.size());
-  const auto longest = model.decoder->longest();
+  const auto longest = model.network->longest();
   check<ConfigError>(!longest || protocol.length <= *longest,
                      "evaluation length {} is beyond the {} positions that this model has learned: "
                      "use at most {}",

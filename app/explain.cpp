@@ -6,7 +6,7 @@
 
 #include "core/config/node.h"
 #include "core/error.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 
 namespace tapemeasure {
 
@@ -78,7 +78,7 @@ int64_t kept_per_token(const ModelOptions& m) {
 Costs costs_of(const Experiment& experiment) {
   const ModelOptions& m = experiment.model;
   ParameterStore store;
-  const Decoder decoder(m, Scope(store));
+  const LanguageModel model(m, Scope(store));
   Costs costs;
   std::map<std::string, size_t> index;
   int64_t linear = 0;

@@ -45,7 +45,7 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
 
 Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window)
     : model_(model),
-      caches_(model.decoder->caches(*model.backend, model.dtype, batch, capacity, window)) {}
+      caches_(model.network->caches(*model.backend, model.dtype, batch, capacity, window)) {}
 
 std::vector<std::vector<double>> Continuation::feed(
     const std::vector<std::vector<int32_t>>& tokens) {
@@ -70,12 +70,13 @@ std::vector<std::vector<double>> Continuation::feed(const Tensor& tokens_BT) {
   const int64_t batch = tokens_BT.shape()[0], count = tokens_BT.shape()[1];
   Tape tape(false);
   Run run(tape);
-  const Tensor hidden_BTD = model_.decoder->hidden(run, tokens_BT, &caches_).value();
+  const Tensor hidden_BTD =
+      model_.network->hidden(run, {.tokens_BT = tokens_BT, .caches = &caches_}).value();
   const int64_t width = hidden_BTD.shape()[2];
   std::vector<std::vector<double>> logits;
   for (int64_t b = 0; b < batch; ++b) {
     const Tensor last = hidden_BTD.sequence_rows(b, count - 1, 1).reshaped({1, 1, width});
-    logits.push_back(to_doubles(model_.decoder->logits(run, Variable(last)).value()));
+    logits.push_back(to_doubles(model_.network->logits(run, Variable(last)).value()));
   }
   return logits;
 }

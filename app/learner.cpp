@@ -14,8 +14,8 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
                            static_cast<int>(experiment.trainer.threads.value_or(0)))),
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
-      decoder(std::make_unique<Decoder>(experiment.model, Scope(store))) {
-  if (tokenizer) decoder->limit_vocabulary(tokenizer->vocabulary());
+      network(std::make_unique<LanguageModel>(experiment.model, Scope(store))) {
+  if (tokenizer) network->limit_vocabulary(tokenizer->vocabulary());
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 
@@ -37,7 +37,7 @@ Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& to
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
   if (const int64_t length = experiment.model.memory; length > 0) {
     memory_.emplace(
-        model.decoder->memory(*model.backend, model.dtype, experiment.sequences(), length));
+        model.network->memory(*model.backend, model.dtype, experiment.sequences(), length));
   }
 }
 
@@ -49,12 +49,11 @@ double Learner::accumulate() {
   for (int64_t first = 0; first < sequences; first += at_once) {
     const int64_t count = std::min(at_once, sequences - first);
     run_.begin(steps_done_, first);
+    const MemoryLanes lanes{memory_ ? &*memory_ : nullptr, first};
     const Tensor tokens_BT = batch_.tokens_BT.rows(first, count);
-    const Variable hidden =
-        memory_ ? model_.decoder->hidden(run_, tokens_BT, MemoryLanes{&*memory_, first})
-                : model_.decoder->hidden(run_, tokens_BT);
-    const CrossEntropy result =
-        model_.decoder->loss(run_, hidden, batch_.targets_BT.rows(first, count), factor);
+    const Variable hidden = model_.network->hidden(run_, {.tokens_BT = tokens_BT, .lanes = lanes});
+    const CrossEntropy result = model_.network->loss(
+        run_, hidden, batch_.targets_BT.rows(first, count), {.factor = factor});
     total += result.total;
     tape_.backward(result.loss);
     tape_.clear();

@@ -10,12 +10,12 @@
 #include "app/experiment.h"
 #include "core/run.h"
 #include "core/state.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 #include "optim/optimizer.h"
 
 namespace tapemeasure {
 
-/// A decoder with its backend, parameters and tokenizer: what evaluation and generation need.
+/// A network with its backend, parameters and tokenizer: what evaluation and generation need.
 struct Model {
   /// Builds it with initial weights. `experiment.model.vocabulary` is the tokenizer's, or more.
   Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> tokenizer);
@@ -24,7 +24,7 @@ struct Model {
   DType dtype;
   ParameterStore store;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::unique_ptr<Decoder> decoder;
+  std::unique_ptr<LanguageModel> network;
 };
 
 /// What one step did.

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "app/generator.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 
 namespace tapemeasure {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Batches as a pure function of (tokens, seed, step): no cursor, so seeking is O(1) and resuming is
-// `at(step)`.
+// Windows of a text as batches.
 //
 // Shuffled windows: sequence p = step * B + s of the whole run lies in epoch e = p / W with
 // W = max(1, (N - T) / T) windows of T tokens and their targets. Epoch e starts at an offset drawn
@@ -12,22 +11,14 @@
 
 #include <cstdint>
 
-#include "core/tensor.h"
+#include "data/batch.h"
 #include "data/token_file.h"
 
 namespace tapemeasure {
 
 enum class DataOrder { kShuffled, kLanes };
 
-/// One global batch. A value: nothing of it is shared with later batches unless it is reused.
-struct Batch {
-  Tensor tokens_BT, targets_BT;  ///< i32; target -1: not scored
-  int64_t scored = 0;            ///< targets >= 0
-  double epoch = 0;              ///< epochs begun, as a number with fractions, at the batch's start
-  bool restarts = false;         ///< lanes: memory is empty at this batch's start
-};
-
-class Batcher {
+class Batcher : public BatchSource {
  public:
   struct Options {
     DataOrder order = DataOrder::kShuffled;
@@ -39,8 +30,7 @@ class Batcher {
   /// tokens (lanes: per lane). `origin` names the text.
   Batcher(TokenSpan tokens, const Options& options, const std::string& origin);
 
-  /// Fills `batch` with the batch of `step`; its tensors are made if they are not there yet.
-  void at(int64_t step, Backend& backend, Batch& batch) const;
+  void at(int64_t step, Backend& backend, Batch& batch) const override;
   /// First token of sequence s of that step.
   int64_t window_start(int64_t step, int64_t sequence) const;
   /// Windows of one epoch (of one lane).

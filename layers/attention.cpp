@@ -81,8 +81,21 @@ Projections::Heads AttentionLayer::cached_heads(Run& run, const Variable& x_BTD,
           append(Projections::kValue, cache.values_BSC)};
 }
 
+Projections::Heads AttentionLayer::cross_heads(Run& run, const Variable& x_BTD,
+                                               const Source& source) const {
+  if (!source.cache) return projections_(run, x_BTD, source.rows_BSD);
+  const auto kept = [&](Projections::Part part, Tensor& rows_BSC) {
+    if (!rows_BSC.defined()) rows_BSC = projections_(run, source.rows_BSD, part).value();
+    return HeadColumns{Variable(rows_BSC), rows_BSC.shape()[1], 0};
+  };
+  return {{projections_(run, x_BTD, Projections::kQuery), x_BTD.shape()[1], 0},
+          kept(Projections::kKey, source.cache->keys_BSC),
+          kept(Projections::kValue, source.cache->values_BSC)};
+}
+
 Projections::Heads AttentionLayer::heads(Run& run, const Variable& x_BTD, const Source& source,
                                          const Span& span) const {
+  if (source.cross) return cross_heads(run, x_BTD, source);
   if (source.cache) return cached_heads(run, x_BTD, span, *source.cache);
   const bool own = !source.rows_BSD.defined();
   Projections::Heads heads =
@@ -101,27 +114,38 @@ Projections::Heads AttentionLayer::heads(Run& run, const Variable& x_BTD, const 
   return heads;
 }
 
-Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Source& source) const {
-  const int64_t batch = x_BTD.shape()[0], rows = x_BTD.shape()[1];
-  int64_t past = 0, first_key = 0;
-  if (source.cache) {
-    make_room(*source.cache, rows, source.mask.window);
-    past = source.cache->length;
-    first_key = source.cache->first;
+namespace {
+/// The positions of the queries x and of their keys.
+Span span_of(const Variable& x_BTD, const Source& source) {
+  Span span{.queries = x_BTD.shape()[1],
+            .causal = source.mask.causal,
+            .backend = &x_BTD.value().backend(),
+            .dtype = x_BTD.value().dtype()};
+  if (source.cross) {
+    span.keys = source.rows_BSD.shape()[1];
+    return span;
   }
-  if (source.rows_BSD.defined()) past = source.rows_BSD.shape()[1] - rows;
-  const Span span{.queries = rows,
-                  .keys = past + rows,
-                  .first_query = first_key + past,
-                  .first_key = first_key,
-                  .causal = source.mask.causal,
-                  .backend = &x_BTD.value().backend(),
-                  .dtype = x_BTD.value().dtype()};
+  int64_t past = 0;
+  if (source.cache) {
+    past = source.cache->length;
+    span.first_key = source.cache->first;
+  }
+  if (source.rows_BSD.defined()) past = source.rows_BSD.shape()[1] - span.queries;
+  span.keys = past + span.queries;
+  span.first_query = span.first_key + past;
+  return span;
+}
+}  // namespace
+
+Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Source& source) const {
+  const int64_t rows = x_BTD.shape()[1];
+  KeyValueCache* grows = source.cross ? nullptr : source.cache;
+  if (grows) make_room(*grows, rows, source.mask.window);
+  const Span span = span_of(x_BTD, source);
   const Projections::Heads qkv = heads(run, x_BTD, source, span);
-  AttentionTerms terms =
-      position_->terms(run, span, source.cache ? &source.cache->tables : nullptr);
+  AttentionTerms terms = position_->terms(run, span, grows ? &grows->tables : nullptr);
   terms.scale *= scale_;
-  const AttentionShape shape{.batch = batch,
+  const AttentionShape shape{.batch = x_BTD.shape()[0],
                              .heads = heads_,
                              .width = head_width_,
                              .queries = rows,
@@ -130,7 +154,7 @@ Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Sourc
                              .first_key = span.first_key};
   const Variable mixed_BTC =
       attention(run, shape, qkv.q, qkv.k, qkv.v, source.mask, terms, run.dropout(dropout_, site_));
-  if (source.cache) source.cache->length += rows;
+  if (grows) grows->length += rows;
   return output_(run, mixed_BTC);
 }
 

@@ -14,11 +14,14 @@ namespace tapemeasure {
 
 /// What an attention reads besides its queries.
 struct Source {
-  /// Rows whose last ones are the queries' own: memory comes before them. Undefined: the queries'
-  /// rows alone, or behind those in the cache.
+  /// Rows whose last ones are at the queries' positions: memory comes before them. Undefined: the
+  /// queries' rows alone, or behind those in the cache.
   Variable rows_BSD = {};
+  /// `rows_BSD` are another stack's, with positions of their own: no term of position applies.
+  bool cross = false;
   /// Generation: no gradients. Grows by the queries' rows; when it is full, what the mask's window
-  /// hides from them and all later ones makes room.
+  /// hides from them and all later ones makes room. Across stacks it keeps what the first call
+  /// made of `rows_BSD`.
   KeyValueCache* cache = nullptr;
   AttentionMask mask = {};
 };
@@ -31,6 +34,7 @@ class AttentionLayer {
  private:
   Projections::Heads cached_heads(Run& run, const Variable& x_BTD, const Span& span,
                                   KeyValueCache& cache) const;
+  Projections::Heads cross_heads(Run& run, const Variable& x_BTD, const Source& source) const;
   Projections::Heads heads(Run& run, const Variable& x_BTD, const Source& source,
                            const Span& span) const;
 

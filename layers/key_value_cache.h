@@ -28,6 +28,9 @@ struct KeyValueCache {
 /// position of the next one, and the rotation that the cached keys have.
 struct Caches {
   std::vector<KeyValueCache> layers;
+  std::vector<KeyValueCache>
+      cross;  ///< keys and values of an encoder's output, kept from call to call
+  Tensor encoded_BSD, encoded_end;  ///< that output, and where it ends; undefined: not yet there
   std::vector<std::vector<int32_t>> tokens;  ///< of each sequence
   int64_t position = 0;
   int64_t version = 0;

@@ -8,7 +8,7 @@
 namespace tapemeasure {
 
 namespace {
-constexpr const char* kKinds[] = {"decoder"};
+constexpr const char* kKinds[] = {"decoder", "encoder", "encoder_decoder"};
 constexpr const char* kActivations[] = {"relu", "gelu", "gelu_tanh", "silu"};
 constexpr const char* kNorms[] = {"layernorm", "rmsnorm"};
 constexpr const char* kNormPositions[] = {"pre", "post"};
@@ -18,8 +18,9 @@ constexpr const char* kLinears[] = {"query", "key", "value", "output", "up", "ga
 }  // namespace
 
 void ModelOptions::visit(Fields& f) {
-  int kind = 0;
-  f.choice("kind", kind, kKinds, "what the model is: a causal language model");
+  f.choose(
+      "kind", kind, kKinds,
+      "a causal language model, a masked one that sees both ways, or a translator of sequences");
   f.integer("layers", layers, {1, 1000}, "number of blocks");
   f.integer("width", width, {1, 1 << 16}, "width of the residual stream");
   f.integer("heads", heads, {1, 1024}, "attention heads");
@@ -41,6 +42,8 @@ void ModelOptions::visit(Fields& f) {
                      "attention and feed-forward linears have biases, or a list of those that do");
   f.boolean("tied_head", tied_head, "the head's weight is the token embedding's");
   f.boolean("head_bias", head_bias, "the head has a bias");
+  f.boolean("head_transform", head_transform,
+            "encoders: a linear of the model's width, the activation and a norm before the head");
   f.real("head_scale", head_scale, {0, 1e6}, "multiplies the hidden states before the head");
   f.word_or_real("attention_scale", attention_scale_word, attention_scale, kScaleWords,
                  "rsqrt: 1 / sqrt(head_width); or a number");

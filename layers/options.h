@@ -16,10 +16,12 @@
 
 namespace tapemeasure {
 
+enum class ModelKind { kDecoder, kEncoder, kEncoderDecoder };
 enum class NormPosition { kPre, kPost };
 enum class Initialisation { kScaled, kGpt2, kT5, kTransformerXl };
 
 struct ModelOptions {
+  ModelKind kind = ModelKind::kDecoder;
   int64_t layers = 4;
   int64_t width = 128;
   int64_t heads = 4;
@@ -39,6 +41,7 @@ struct ModelOptions {
   std::vector<std::string> biases;  // those linears that have one, where `bias` is a list
   bool tied_head = true;
   bool head_bias = false;
+  bool head_transform = false;
   double head_scale = 1;
   std::string attention_scale_word = "rsqrt";
   double attention_scale = 0;  // where attention_scale is a number

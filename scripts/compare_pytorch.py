@@ -42,7 +42,7 @@ def last_json(command):
 
 
 def ours(options, method, folder, text):
-    """Tokens/s of whole steps (median), from the run's own metrics."""
+    """Tokens/s of whole steps (median), from the run's own metrics, and the process's peak memory."""
     run = tempfile.mkdtemp(dir=folder)
     tokens = options.T * options.batch
     settings = [
@@ -57,19 +57,20 @@ def ours(options, method, folder, text):
                "--cache", Path(folder) / "cache"]
     for setting in settings:
         command += ["--set", setting]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(done.stderr[-2000:])
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit("training failed")
     rows = [json.loads(line) for line in open(Path(run) / "run/metrics.jsonl")]
     speeds = [row["tokens_per_second"] for row in rows if "loss" in row][3:]
-    return statistics.median(speeds)
+    return {"tokens_per_s": statistics.median(speeds), "rss_mb": usage.ru_maxrss / 1024}
 
 
 def theirs(options, method, mode, python):
     return last_json([python, PEER / "torch_lm.py", "--layers", options.layers, "--width",
                       options.width, "--heads", options.heads, "--T", options.T, "--batch",
                       options.batch, "--seconds", options.seconds, "--threads", options.threads,
-                      "--method", method, "--mode", mode])["tokens_per_s"]
+                      "--method", method, "--mode", mode])
 
 
 def random_text(folder):
@@ -84,7 +85,9 @@ def random_text(folder):
 def compare_speed(options, python):
     print(f"{options.layers} layers, width {options.width}, {options.heads} heads, T {options.T}, "
           f"batch {options.batch}, {options.threads} threads, f32; medians of {options.rounds} turns")
-    print(f"{'method':<16}{'ours':>10}{'eager':>10}{'compiled':>10}{'ratio':>8}   tokens/s")
+    print(f"{'':<16}{'tokens/s':>10}{'':>20}{'':>8}{'peak MiB':>10}")
+    print(f"{'method':<16}" + f"{'ours':>10}{'eager':>10}{'compiled':>10}" + f"{'ratio':>8}" +
+          f"{'ours':>10}{'eager':>10}{'compiled':>10}")
     with tempfile.TemporaryDirectory() as folder:
         text = random_text(folder)
         for method in options.methods.split(","):
@@ -93,10 +96,14 @@ def compare_speed(options, python):
                 turns["ours"].append(ours(options, method, folder, text))
                 for mode in ("eager", "compile"):
                     turns[mode].append(theirs(options, method, mode, python))
-            median = {side: statistics.median(speeds) for side, speeds in turns.items()}
-            ratio = median["ours"] / max(median["eager"], median["compile"])
-            print(f"{method:<16}{median['ours']:>10.0f}{median['eager']:>10.0f}"
-                  f"{median['compile']:>10.0f}{ratio:>8.2f}", flush=True)
+
+            def median(side, what):
+                return statistics.median(turn[what] for turn in turns[side])
+            speeds = [median(side, "tokens_per_s") for side in turns]
+            peaks = [median(side, "rss_mb") for side in turns]
+            print(f"{method:<16}" + "".join(f"{speed:>10.0f}" for speed in speeds) +
+                  f"{speeds[0] / max(speeds[1:]):>8.2f}" +
+                  "".join(f"{peak:>10.0f}" for peak in peaks), flush=True)
 
 
 def compare_training(options, python):

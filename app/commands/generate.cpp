@@ -38,7 +38,7 @@ int run(GenerateArguments arguments) {
   // As far as training could look back.
   const int64_t seen = model.memory > 0 ? model.memory + model.context : 0;
   sampling.window = arguments.window.value_or(seen);
-  const auto longest = saved.model->decoder->longest();
+  const auto longest = saved.model->network->longest();
   const int64_t total = static_cast<int64_t>(prompt.size()) + sampling.tokens - 1;
   if (longest && total > *longest) {
     log.warn(

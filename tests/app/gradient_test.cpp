@@ -9,7 +9,7 @@
 
 #include "core/host.h"
 #include "core/random.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 #include "tests/app/run_fixture.h"
 
 namespace tapemeasure::testing {
@@ -62,8 +62,8 @@ class Subject {
     run.seed = 5;
     run.begin(3, 0);
     if (backward) store().clear_gradients();
-    const Variable hidden = model_->decoder->hidden(run, tokens_);
-    const CrossEntropy result = model_->decoder->loss(run, hidden, targets_, 1.0 / 11);
+    const Variable hidden = model_->network->hidden(run, {tokens_});
+    const CrossEntropy result = model_->network->loss(run, hidden, targets_, {.factor = 1.0 / 11});
     if (backward) {
       tape.backward(result.loss);
       store().complete_gradients();

@@ -9,7 +9,7 @@
 
 #include "core/host.h"
 #include "core/random.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 #include "tests/app/run_fixture.h"
 
 namespace tapemeasure::testing {
@@ -43,16 +43,16 @@ struct Bare {
   std::vector<double> logits(const Tensor& tokens) const {
     Tape tape(false);
     Run run(tape);
-    return to_doubles(model->decoder->logits(run, model->decoder->hidden(run, tokens)).value());
+    return to_doubles(model->network->logits(run, model->network->hidden(run, {tokens})).value());
   }
   /// Mean loss of random targets.
   double first_loss(int64_t sequences) const {
     const int64_t length = experiment.model.context;
     Tape tape(false);
     Run run(tape);
-    const Variable hidden = model->decoder->hidden(run, random_tokens(sequences, length, 1));
+    const Variable hidden = model->network->hidden(run, {random_tokens(sequences, length, 1)});
     const Tensor targets = random_tokens(sequences, length, 2);
-    return model->decoder->loss(run, hidden, targets, 1).total /
+    return model->network->loss(run, hidden, targets, {}).total /
            static_cast<double>(sequences * length);
   }
 };

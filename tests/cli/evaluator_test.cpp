@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/host.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 #include "tests/cli/small_model.h"
 
 namespace tapemeasure {
@@ -162,8 +162,8 @@ double loss_of_last(const Model& model, const SmallText& text, int64_t start, in
   Tape tape(false);
   Run run(tape);
   const Variable hidden =
-      model.decoder->hidden(run, to_tensor(*model.backend, {1, length}, tokens));
-  const std::vector<double> logits = to_doubles(model.decoder->logits(run, hidden).value());
+      model.network->hidden(run, {to_tensor(*model.backend, {1, length}, tokens)});
+  const std::vector<double> logits = to_doubles(model.network->logits(run, hidden).value());
   const size_t vocabulary = logits.size() / static_cast<size_t>(length);
   const double* last = logits.data() + logits.size() - vocabulary;
   double sum = 0;
@@ -272,7 +272,7 @@ void compute_gradients(Model& model, const SmallText& text) {
   const Tensor tokens = to_tensor(*model.backend, {1, 16}, std::span(ids).first(16));
   const Tensor targets = to_tensor(*model.backend, {1, 16}, std::span(ids).subspan(1));
   model.store.clear_gradients();
-  tape.backward(model.decoder->loss(run, model.decoder->hidden(run, tokens), targets, 1).loss);
+  tape.backward(model.network->loss(run, model.network->hidden(run, {tokens}), targets, {}).loss);
   model.store.complete_gradients();
 }
 

@@ -153,8 +153,9 @@ std::vector<double> uncached(const Model& model, const std::vector<int32_t>& tok
   const auto count = static_cast<int64_t>(tokens.size());
   Tape tape(false);
   Run run(tape);
-  const Variable hidden = model.decoder->hidden(run, to_tensor(*model.backend, {1, count}, tokens));
-  std::vector<double> all = to_doubles(model.decoder->logits(run, hidden).value());
+  const Variable hidden =
+      model.network->hidden(run, {to_tensor(*model.backend, {1, count}, tokens)});
+  std::vector<double> all = to_doubles(model.network->logits(run, hidden).value());
   return {all.end() - static_cast<int64_t>(all.size()) / count, all.end()};
 }
 

@@ -7,7 +7,7 @@
 #include "app/evaluator.h"
 #include "core/error.h"
 #include "core/host.h"
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 #include "tests/cli/small_model.h"
 
 namespace tapemeasure {
@@ -101,7 +101,7 @@ TEST(MemoryProtocol, RefusesWhatCannotRemember) {
       EXPECT_NE(message.find("--protocol memory:8 does not go with model.position.kind "),
                 std::string::npos)
           << message;
-      EXPECT_NE(message.find(model->decoder->options().position.options->refuses_memory()),
+      EXPECT_NE(message.find(model->network->options().position.options->refuses_memory()),
                 std::string::npos)
           << message;
     }

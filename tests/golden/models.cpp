@@ -26,8 +26,8 @@ std::vector<Tensor> segments_of(const Tensor& ids) {
 }
 
 Memory memory_of(const Model& model, int64_t sequences) {
-  return model.decoder->memory(*model.backend, model.dtype, sequences,
-                               model.decoder->options().memory);
+  return model.network->memory(*model.backend, model.dtype, sequences,
+                               model.network->options().memory);
 }
 
 /// Loss and gradients of segments in order (mean over all their scored targets).
@@ -43,12 +43,13 @@ Forward forward_backward(Model& model, Memory& memory, const std::vector<Tensor>
   for (size_t s = 0; s < tokens.size(); ++s) {
     Tape tape;
     tapemeasure::Run run(tape, true);
-    const Variable hidden = model.decoder->hidden(run, tokens[s], MemoryLanes{&memory, 0});
+    const Variable hidden =
+        model.network->hidden(run, {.tokens_BT = tokens[s], .lanes = {&memory}});
     memory.advance();
     const std::vector<double> logits =
-        to_doubles(model.decoder->logits(run, hidden.detached()).value());
+        to_doubles(model.network->logits(run, hidden.detached()).value());
     result.logits.insert(result.logits.end(), logits.begin(), logits.end());
-    const CrossEntropy loss = model.decoder->loss(run, hidden, targets[s], factor);
+    const CrossEntropy loss = model.network->loss(run, hidden, targets[s], {.factor = factor});
     result.loss += loss.total * factor;
     tape.backward(loss.loss);
   }

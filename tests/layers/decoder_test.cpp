@@ -48,7 +48,7 @@ TEST_P(MethodWithMemory, SegmentsWithUnlimitedMemoryEqualTheWhole) {
     for (const Place& place : kPlaces) {
       const SmallModel model(small_options(GetParam(), more), place.backend, place.dtype);
       const auto whole = model.hidden(model.tokens(2, 0, 23));
-      Memory memory = model.decoder->memory(*model.backend, model.dtype, 2, 100);
+      Memory memory = model.network->memory(*model.backend, model.dtype, 2, 100);
       std::vector<std::vector<double>> parts(2);
       for (const auto& [first, count] : {std::pair{0, 7}, {7, 1}, {8, 15}}) {
         const auto part = model.hidden(model.tokens(2, first, count), MemoryLanes{&memory, 0});
@@ -68,7 +68,7 @@ TEST_P(MethodWithMemory, SameLengthIsAWindowOverTheWhole) {
     const SmallModel model(small_options(GetParam(), "memory: 5, same_length: true"), place.backend,
                            place.dtype);
     const auto whole = model.hidden(model.tokens(1, 0, 22))[0];
-    Memory memory = model.decoder->memory(*model.backend, model.dtype, 1, 5);
+    Memory memory = model.network->memory(*model.backend, model.dtype, 1, 5);
     std::vector<double> parts;
     for (const auto& [first, count] : {std::pair{0, 3}, {3, 8}, {11, 1}, {12, 10}}) {
       const auto part = model.hidden(model.tokens(1, first, count), MemoryLanes{&memory, 0})[0];
@@ -86,7 +86,7 @@ TEST_P(MethodWithMemory, SameLengthIsAWindowOverTheWhole) {
 TEST_P(EveryMethod, CachedEqualsUncachedBelowAtAndBeyondTheTrainedLength) {
   for (const Place& place : kPlaces) {
     const SmallModel model(small_options(GetParam()), place.backend, place.dtype);
-    Caches caches = model.decoder->caches(*model.backend, model.dtype, 2, 30);
+    Caches caches = model.network->caches(*model.backend, model.dtype, 2, 30);
     int64_t length = 0;
     for (const int64_t count : {3, 1, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 9, 1}) {
       const auto cached = model.hidden(model.tokens(2, length, count), &caches);
@@ -122,8 +122,9 @@ double pass(SmallModel& model, Tape& tape, const Memory& remembered, int64_t bat
   run.seed = 5;
   run.begin(2, 0);
   const Variable hidden =
-      model.decoder->hidden(run, model.tokens(batch, 40, 6), MemoryLanes{&memory, 0});
-  const CrossEntropy loss = model.decoder->loss(run, hidden, model.tokens(batch, 41, 6), 0.1);
+      model.network->hidden(run, {.tokens_BT = model.tokens(batch, 40, 6), .lanes = {&memory}});
+  const CrossEntropy loss =
+      model.network->loss(run, hidden, model.tokens(batch, 41, 6), {.factor = 0.1});
   if (backward) {
     model.store.clear_gradients();
     tape.backward(loss.loss);
@@ -135,7 +136,7 @@ double pass(SmallModel& model, Tape& tape, const Memory& remembered, int64_t bat
 
 /// A memory that has seen `rows` tokens.
 Memory filled(const SmallModel& model, int64_t batch, int64_t rows) {
-  Memory memory = model.decoder->memory(*model.backend, model.dtype, batch, rows);
+  Memory memory = model.network->memory(*model.backend, model.dtype, batch, rows);
   if (rows == 0) return memory;
   model.hidden(model.tokens(batch, 0, rows), MemoryLanes{&memory, 0});
   memory.advance();
@@ -219,7 +220,7 @@ TEST_P(RelativeMethod, AbsolutePositionsBesideIt) {
   });
   ASSERT_NE(it, all.end());
   EXPECT_EQ(it->shape, (Shape{8, 8}));
-  EXPECT_EQ(model.decoder->longest(), 8);
+  EXPECT_EQ(model.network->longest(), 8);
   const SmallModel without(small_options(GetParam()), "reference", DType::kF64);
   EXPECT_NE(model.hidden(model.tokens(1, 0, 8)), without.hidden(without.tokens(1, 0, 8)));
   EXPECT_THROW(small_options(method, "memory: 4"), ConfigError);

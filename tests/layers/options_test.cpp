@@ -64,7 +64,7 @@ Start start_of(const std::string& more, const std::string& name) {
       model_options("{width: 64, heads: 4, layers: 2, vocabulary: 300, " + more + "}");
   const auto backend = make_backend("reference");
   ParameterStore store;
-  const Decoder decoder(options, Scope(store));
+  const LanguageModel model(options, Scope(store));
   store.allocate(*backend, DType::kF64, 1);
   EXPECT_NE(store.find(name), nullptr) << name;
   Start start;
@@ -111,7 +111,7 @@ TEST(Initialisation, LearnedSlopesStartAtTheFixedOnes) {
       model_options("{width: 8, heads: 4, vocabulary: 3, position: {kind: alibi, learned: true}}");
   const SmallModel model(options, "reference", DType::kF64);
   ParameterStore store;
-  const Decoder decoder(options, Scope(store));
+  const LanguageModel network(options, Scope(store));
   store.allocate(*model.backend, DType::kF64, 1);
   EXPECT_EQ(to_doubles(store.find("position.slopes")->value),
             (std::vector{0.25, 0.0625, 0.015625, 0.00390625}));

@@ -76,7 +76,7 @@ ModelOptions small_options(const Method& method, const std::string& more) {
 SmallModel::SmallModel(const ModelOptions& options, const char* backend_name, DType the_dtype)
     : backend(make_backend(backend_name)),
       dtype(the_dtype),
-      decoder(std::make_unique<Decoder>(options, Scope(store))) {
+      network(std::make_unique<LanguageModel>(options, Scope(store))) {
   store.allocate(*backend, dtype, 3);
   // Away from 0 and 1, so that no term can be missing unseen.
   for (const Parameter& parameter : store.all()) {
@@ -111,14 +111,14 @@ std::vector<std::vector<double>> by_sequence(const Variable& x_BTD) {
 std::vector<std::vector<double>> SmallModel::hidden(const Tensor& tokens_BT, Caches* caches) const {
   Tape tape(false);
   Run run(tape);
-  return by_sequence(decoder->hidden(run, tokens_BT, caches));
+  return by_sequence(network->hidden(run, {.tokens_BT = tokens_BT, .caches = caches}));
 }
 
 std::vector<std::vector<double>> SmallModel::hidden(const Tensor& tokens_BT,
                                                     const MemoryLanes& lanes) const {
   Tape tape(false);
   Run run(tape);
-  return by_sequence(decoder->hidden(run, tokens_BT, lanes));
+  return by_sequence(network->hidden(run, {.tokens_BT = tokens_BT, .lanes = lanes}));
 }
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {

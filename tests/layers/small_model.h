@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/decoder.h"
+#include "layers/language_model.h"
 
 namespace tapemeasure {
 
@@ -34,7 +34,7 @@ struct SmallModel {
   std::unique_ptr<Backend> backend;
   DType dtype;
   ParameterStore store;
-  std::unique_ptr<Decoder> decoder;
+  std::unique_ptr<LanguageModel> network;
 
   /// Tokens [B, T] that depend on where they stand, from `first` on.
   Tensor tokens(int64_t batch, int64_t first, int64_t count) const;
