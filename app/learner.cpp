@@ -15,7 +15,12 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
       network(std::make_unique<LanguageModel>(experiment.model, Scope(store))) {
-  if (tokenizer) network->limit_vocabulary(tokenizer->vocabulary());
+  if (tokenizer) {
+    network->limit_vocabulary(tokenizer->vocabulary());
+    std::vector<int32_t> end;
+    tokenizer->encode(experiment.model.document_end, "model.document_end", end);
+    network->separate_documents(std::move(end));
+  }
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the position terms cost: forward, and forward with backward, of the CPU's fused attention
-// for each kind of terms, at a long and at a small shape. Counter `ratio` is the time over that of
-// plain attention at the same shape.
+// for each kind of terms (rope: with the rotations), at long shapes and at a small one. Counter
+// `ratio` is the time over that of plain attention at the same shape.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tapemeasure {
 namespace {
 
-enum class Kind { kNone, kBias, kLearnedBias, kShaw, kTransformerXl, kDeberta };
+enum class Kind { kNone, kBias, kLearnedBias, kShaw, kTransformerXl, kDeberta, kRope };
 
 Tensor random(Backend& backend, const Shape& shape) {
   static uint64_t drawn = 0;
@@ -31,15 +31,29 @@ Tensor random(Backend& backend, const Shape& shape) {
 
 struct Problem {
   Problem(Backend& backend, Kind kind, const AttentionShape& shape, double dropout);
-  void forward() { backend.attention(call, out, log_sum_exp); }
-  void backward() { backend.attention_grad(call, out, log_sum_exp, dout, gradients); }
+  void forward() {
+    if (turned.defined())
+      backend.rotate(rotation, packed_rows(packed), packed_rows(turned), Write::kSet);
+    backend.attention(call, out, log_sum_exp);
+  }
+  void backward() {
+    backend.attention_grad(call, out, log_sum_exp, dout, gradients);
+    if (!turned.defined()) return;
+    Backend::Rotation back = rotation;
+    back.inverse = true;
+    backend.rotate(back, packed_rows(dturned), packed_rows(dpacked), Write::kSet);
+  }
 
   Backend& backend;
   AttentionCall call;
   AttentionGradients gradients;
-  Tensor out, log_sum_exp, dout;
+  Tensor packed, dpacked, out, log_sum_exp, dout;
+  Tensor turned, dturned;  // queries and keys side by side; undefined: not turned
+  Backend::Rotation rotation;
 
  private:
+  HeadRows packed_rows(const Tensor& tensor) const { return {tensor, call.shape.queries, 0}; }
+  void turn();
   /// Offsets to rows, of causal calls: row(distance).
   OffsetMap map(const std::function<int64_t(int64_t)>& row) const;
 };
@@ -58,8 +72,8 @@ Problem::Problem(Backend& backend, Kind kind, const AttentionShape& shape, doubl
   call.shape = shape;
   call.dropout = {dropout, 1, 0};
   const int64_t columns = shape.heads * shape.width, rows = shape.batch * shape.queries;
-  const Tensor packed = random(backend, {rows, 3 * columns});
-  const Tensor dpacked = empty_like(packed);
+  packed = random(backend, {rows, 3 * columns});
+  dpacked = empty_like(packed);
   call.q = {packed, shape.queries, 0};
   call.k = {packed, shape.queries, columns};
   call.v = {packed, shape.queries, 2 * columns};
@@ -89,6 +103,8 @@ Problem::Problem(Backend& backend, Kind kind, const AttentionShape& shape, doubl
                          clipped(shape.queries)};
     gradients.content_bias = empty_like(terms.content_bias);
     gradients.position_bias = empty_like(terms.position_bias);
+  } else if (kind == Kind::kRope) {
+    turn();
   } else if (kind == Kind::kDeberta) {
     terms.query_table = {random(backend, {65, columns}), TableLayout::kProjected, clipped(64)};
     terms.key_table = {random(backend, {65, columns}), TableLayout::kProjected, clipped(64)};
@@ -96,6 +112,22 @@ Problem::Problem(Backend& backend, Kind kind, const AttentionShape& shape, doubl
   }
   if (terms.query_table.table.defined())
     gradients.query_table = empty_like(terms.query_table.table);
+}
+
+void Problem::turn() {
+  const AttentionShape& shape = call.shape;
+  const int64_t columns = shape.heads * shape.width;
+  turned = empty(backend, {shape.batch * shape.queries, 2 * columns}, DType::kF32);
+  dturned = empty_like(turned);
+  rotation = {.cosine = random(backend, {shape.queries, shape.width / 2}),
+              .sine = random(backend, {shape.queries, shape.width / 2}),
+              .rows = shape.queries,
+              .heads = 2 * shape.heads,
+              .width = shape.width};
+  call.q = {turned, shape.queries, 0};
+  call.k = {turned, shape.queries, columns};
+  gradients.q = {dturned, shape.queries, 0};
+  gradients.k = {dturned, shape.queries, columns};
 }
 
 void attention_bench(benchmark::State& state, Kind kind, AttentionShape shape, double dropout,
@@ -124,13 +156,17 @@ void attention_bench(benchmark::State& state, Kind kind, AttentionShape shape, d
 
 [[maybe_unused]] const bool registered = [] {
   const std::pair<std::string, AttentionShape> shapes[] = {{"long", {4, 4, 64, 1024, 1024, 0, 0}},
+                                                           {"1024", {1, 4, 64, 1024, 1024, 0, 0}},
+                                                           {"2048", {1, 4, 64, 2048, 2048, 0, 0}},
+                                                           {"4096", {1, 4, 64, 4096, 4096, 0, 0}},
                                                            {"small", {12, 4, 32, 64, 64, 0, 0}}};
   const std::pair<std::string, Kind> kinds[] = {{"none", Kind::kNone},
                                                 {"alibi", Kind::kBias},
                                                 {"t5", Kind::kLearnedBias},
                                                 {"shaw", Kind::kShaw},
                                                 {"transformer_xl", Kind::kTransformerXl},
-                                                {"deberta", Kind::kDeberta}};
+                                                {"deberta", Kind::kDeberta},
+                                                {"rope", Kind::kRope}};
   for (const auto& [shape_name, shape] : shapes) {
     for (const bool backward : {false, true}) {
       for (const auto& [name, kind] : kinds) {

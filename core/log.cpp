@@ -103,6 +103,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 struct Log::Impl {
   std::shared_ptr<TerminalSink> terminal = std::make_shared<TerminalSink>();
+  spdlog::sink_ptr file;  // or null
   std::unique_ptr<spdlog::logger> logger;
 };
 
@@ -110,11 +111,12 @@ Log::Log(const std::string& file) : impl_(std::make_unique<Impl>()) {
   std::vector<spdlog::sink_ptr> sinks = {impl_->terminal};
   if (!file.empty()) {
     try {
-      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));
+      impl_->file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
     } catch (const spdlog::spdlog_ex&) {
       throw CheckpointError(fmt::format("{}: cannot be opened for writing", file));
     }
-    sinks.back()->set_pattern("%Y-%m-%d %H:%M:%S %v");
+    impl_->file->set_pattern("%Y-%m-%d %H:%M:%S %v");
+    sinks.push_back(impl_->file);
   }
   impl_->logger = std::make_unique<spdlog::logger>("", sinks.begin(), sinks.end());
   impl_->logger->flush_on(spdlog::level::info);
@@ -126,6 +128,14 @@ Log::~Log() { impl_->terminal->finish(); }
 
 void Log::line(const std::string& text, bool warning) {
   impl_->logger->log(spdlog::level::info, warning ? "warning: " + text : text);
+}
+
+void Log::record(const std::string& text) {
+  if (!impl_->file) return;
+  spdlog::logger only_file("", impl_->file);
+  only_file.set_error_handler([](const std::string&) {});
+  only_file.info(text);
+  only_file.flush();
 }
 
 void Log::progress(const std::string& text, bool last, double seconds) {

@@ -25,6 +25,8 @@ class Log {
   void warn(fmt::format_string<Args...> format, Args&&... args) {
     line(fmt::format(format, std::forward<Args>(args)...), true);
   }
+  /// Only to the file: what someone else tells the terminal.
+  void record(const std::string& text);
   /// One line that is redrawn in place on a terminal; elsewhere a plain line at most every
   /// `seconds`. `last` ends it with a line of its own. Never goes to the file.
   void progress(const std::string& text, bool last = false, double seconds = 5);

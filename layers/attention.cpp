@@ -2,6 +2,7 @@
 // B batch, T tokens, S keys, D width, H heads, d head width, C = H * d.
 #include "layers/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -135,6 +136,20 @@ Span span_of(const Variable& x_BTD, const Source& source) {
   span.first_query = span.first_key + past;
   return span;
 }
+
+/// The columns of the keys that are there.
+Tensor documents_of(const Tensor& documents_BS, const Span& span) {
+  if (!documents_BS.defined() || (span.first_key == 0 && documents_BS.shape()[1] == span.keys)) {
+    return documents_BS;
+  }
+  const int64_t batch = documents_BS.shape()[0], positions = documents_BS.shape()[1];
+  const Tensor columns = empty(documents_BS.backend(), {batch, span.keys}, DType::kI32);
+  for (int64_t b = 0; b < batch; ++b) {
+    std::copy_n(documents_BS.data<int32_t>() + b * positions + span.first_key, span.keys,
+                columns.data<int32_t>() + b * span.keys);
+  }
+  return columns;
+}
 }  // namespace
 
 Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Source& source) const {
@@ -142,6 +157,8 @@ Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Sourc
   KeyValueCache* grows = source.cross ? nullptr : source.cache;
   if (grows) make_room(*grows, rows, source.mask.window);
   const Span span = span_of(x_BTD, source);
+  AttentionMask mask = source.mask;
+  mask.documents = documents_of(mask.documents, span);
   const Projections::Heads qkv = heads(run, x_BTD, source, span);
   AttentionTerms terms = position_->terms(run, span, grows ? &grows->tables : nullptr);
   terms.scale *= scale_;
@@ -153,7 +170,7 @@ Variable AttentionLayer::operator()(Run& run, const Variable& x_BTD, const Sourc
                              .first_query = span.first_query,
                              .first_key = span.first_key};
   const Variable mixed_BTC =
-      attention(run, shape, qkv.q, qkv.k, qkv.v, source.mask, terms, run.dropout(dropout_, site_));
+      attention(run, shape, qkv.q, qkv.k, qkv.v, mask, terms, run.dropout(dropout_, site_));
   if (grows) grows->length += rows;
   return output_(run, mixed_BTC);
 }

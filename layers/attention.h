@@ -23,6 +23,7 @@ struct Source {
   /// hides from them and all later ones makes room. Across stacks it keeps what the first call
   /// made of `rows_BSD`.
   KeyValueCache* cache = nullptr;
+  /// `documents` as [B, positions from 0 on].
   AttentionMask mask = {};
 };
 

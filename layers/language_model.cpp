@@ -70,8 +70,27 @@ Variable LanguageModel::encoded(Run& run, const Tensor& source_BS,
   return (*encoder_)(run, vocabulary_->embed(run, source_BS), {.key_end = source_lengths_B});
 }
 
+/// The documents of all tokens so far, those in caches included.
+Tensor LanguageModel::documents(const ModelInput& input) const {
+  if (!ends_.any()) return {};
+  check<ConfigError>(!input.lanes.memory || input.lanes.memory->length() == 0,
+                     "model.document_end does not go with memory: what is remembered does not say "
+                     "which document it is of");
+  std::vector<std::span<const int32_t>> sequences;
+  const int64_t rows = input.tokens_BT.shape()[1];
+  for (int64_t b = 0; b < input.tokens_BT.shape()[0]; ++b) {
+    if (input.caches) {
+      sequences.emplace_back(input.caches->tokens[static_cast<size_t>(b)]);
+    } else {
+      sequences.emplace_back(input.tokens_BT.data<int32_t>() + b * rows, static_cast<size_t>(rows));
+    }
+  }
+  return ends_.numbers(input.tokens_BT.backend(), sequences);
+}
+
 Variable LanguageModel::forward(Run& run, const ModelInput& input) const {
   StackSource source{.key_end = input.lengths_B,
+                     .documents_BS = documents(input),
                      .encoded_end = input.source_lengths_B,
                      .caches = input.caches,
                      .lanes = input.lanes};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "layers/documents.h"
 #include "layers/stack.h"
 #include "layers/vocabulary.h"
 
@@ -45,6 +46,8 @@ class LanguageModel {
   }
   /// Only the first `count` rows of the vocabulary are tokens: the loss leaves the others out.
   void limit_vocabulary(int64_t count) { vocabulary_->limit(count); }
+  /// No token sees one of another document; memory cannot be used then.
+  void separate_documents(std::vector<int32_t> end) { ends_ = DocumentEnds(std::move(end)); }
 
   /// Empty caches for `capacity` tokens. With a window a token sees only the last `window`, itself
   /// included, and the caches hold little more than those; tokens are then fed in pieces of at most
@@ -60,9 +63,11 @@ class LanguageModel {
  private:
   Variable cached(Run& run, const ModelInput& input) const;
   Variable forward(Run& run, const ModelInput& input) const;
+  Tensor documents(const ModelInput& input) const;
 
   ModelOptions options_;
   std::unique_ptr<Vocabulary> vocabulary_;
+  DocumentEnds ends_;
   std::optional<Stack> encoder_;  // of an encoder-decoder
   std::optional<Stack> stack_;    // the one whose hidden states meet the head
 };

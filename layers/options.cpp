@@ -53,6 +53,8 @@ void ModelOptions::visit(Fields& f) {
             "inputs of earlier segments that every layer remembers, without gradient", "tokens");
   f.boolean("same_length", same_length,
             "a query sees only the last `memory` keys, itself included");
+  f.text("document_end", document_end,
+         "a text that closes a document: no token sees one of another document; empty: all do");
   f.real("dropout", dropout, {0, 0.999},
          "of embeddings, attention and feed-forward outputs, and attention weights");
   f.real("attention_dropout", attention_dropout, {0, 0.999}, "dropout", "of attention weights");
@@ -76,6 +78,15 @@ void ModelOptions::validate(const std::function<std::string(const std::string&)>
                      "{}: model.same_length needs model.memory, which says how many keys a query "
                      "sees",
                      place("model.same_length"));
+  check<ConfigError>(
+      document_end.empty() || memory == 0,
+      "{}: model.document_end does not go with model.memory: what is remembered does "
+      "not say which document it is of",
+      place("model.document_end"));
+  check<ConfigError>(document_end.empty() || kind != ModelKind::kEncoderDecoder,
+                     "{}: model.document_end does not go with model.kind encoder_decoder, which "
+                     "reads a source as one",
+                     place("model.document_end"));
   const std::string refusal = position.options->refuses_memory();
   check<ConfigError>(memory == 0 || refusal.empty(),
                      "{}: model.memory does not go with model.position.kind {}: {}",

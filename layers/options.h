@@ -48,6 +48,7 @@ struct ModelOptions {
   int64_t window = 0;
   int64_t memory = 0;
   bool same_length = false;
+  std::string document_end;
   double dropout = 0;
   std::optional<double> attention_dropout;
   Initialisation initialisation = Initialisation::kScaled;

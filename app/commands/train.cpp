@@ -24,9 +24,19 @@ void add_cache_option(CLI::App* verb, std::string& cache) {
   verb->add_option("--cache", cache, "where prepared texts are kept")->capture_default_str();
 }
 
+/// The log of a run also holds what ended it.
+Stop train_to_the_end(Trainer& trainer, Log& log) {
+  try {
+    return trainer.train();
+  } catch (const Error& error) {
+    log.record(error.what());
+    throw;
+  }
+}
+
 /// Trains to the end and says where things lie. Returns the exit code.
 int finish(Trainer& trainer, const RunDirectory& directory, Log& log) {
-  const Stop stop = trainer.train();
+  const Stop stop = train_to_the_end(trainer, log);
   if (stop == Stop::kSignal) {
     log.info("stopped by a signal and saved; go on with: tapemeasure resume {}", directory.path());
     return 128 + trainer.signal();
@@ -47,6 +57,15 @@ void settle_vocabulary(Experiment& experiment, const TokenFile& tokens) {
                      "model.vocabulary {} is smaller than the tokenizer's {}: leave it out", wanted,
                      needed);
   experiment.model.vocabulary = wanted;
+}
+
+/// Weights that do not fit leave no directory behind.
+void check_initial_weights(const Experiment& experiment, const TokenFile& tokens,
+                           const TrainArguments& arguments) {
+  if (arguments.init_from.empty()) return;
+  Model trial(experiment, tokens.tokenizer());
+  load_parameters(open_checkpoint(checkpoint_of(arguments.init_from)), trial.store,
+                  arguments.allow_missing);
 }
 
 void initialise(Trainer& trainer, const TrainArguments& arguments, Log& log) {
@@ -73,6 +92,7 @@ int train(const TrainArguments& arguments) {
       cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
   settle_vocabulary(experiment, tokens);
   training_batches(experiment, tokens);  // a text that is too short leaves no directory behind
+  check_initial_weights(experiment, tokens, arguments);
   directory.create();
   const RunLock lock(directory);
   remove_leftovers(directory.path());

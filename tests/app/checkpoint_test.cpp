@@ -194,6 +194,7 @@ TEST(InitFrom, SaysWhatStayedRandom) {
   const Sets wider = {"model.position.kind=none", "model.head_bias=true"};
   const Outcome refused = start("refused", wider, {"--init-from", first.path()});
   EXPECT_EQ(refused.code, 4);
+  EXPECT_FALSE(fs::exists(workspace.path("refused"))) << "it began no run";
   EXPECT_NE(refused.output.find("head.bias: expected f32 ["), std::string::npos);
   EXPECT_NE(refused.output.find("position.weight: expected nothing, found f32 [8, 16]"),
             std::string::npos);

@@ -33,6 +33,7 @@ TEST(NonFinite, StopsWithExitCode5AndKeepsTheLastCheckpoint) {
     EXPECT_EQ(outcome.code, 5) << outcome.output;
     EXPECT_NE(outcome.output.find("is not finite"), std::string::npos);
     EXPECT_NE(outcome.output.find("the last checkpoint is kept"), std::string::npos);
+    EXPECT_NE(read_file(run.file("log.txt")).find("is not finite"), std::string::npos);
     for (const int64_t step : run.checkpoints()) {
       const Hdf5Reader file(run.checkpoint(step));
       for (const ArrayInfo& info : file.list("parameters")) {
