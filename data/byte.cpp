@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every byte is a token; the vocabulary is all 256, whatever the text holds.
 #include "data/tokenizer.h"
+#include "data/utf8.h"
 
 namespace tapemeasure {
 
@@ -15,14 +16,14 @@ class ByteTokenizer : public Tokenizer {
     ids.resize(begin + text.size());
     for (size_t i = 0; i < text.size(); ++i) ids[begin + i] = static_cast<unsigned char>(text[i]);
   }
-  size_t cut(std::string_view text) const override { return text.size(); }
+  size_t cut(std::string_view text) const override { return whole_code_points(text); }
   std::string bytes_of(int32_t id) const override { return std::string(1, static_cast<char>(id)); }
   std::string description() const override { return ""; }
 };
 
 class ByteLearner : public TokenizerLearner {
  public:
-  size_t cut(std::string_view text) const override { return text.size(); }
+  size_t cut(std::string_view text) const override { return whole_code_points(text); }
   void see(std::string_view, const Place&) override {}
   void merge(TokenizerLearner&) override {}
   std::unique_ptr<Tokenizer> learn(const std::string&) override {

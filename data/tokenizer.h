@@ -29,7 +29,8 @@ class Tokenizer {
   virtual void encode(std::string_view text, const std::string& origin,
                       std::vector<int32_t>& ids) const = 0;
   /// How many bytes at the start of `text`, which may go on behind its end, can be encoded on their
-  /// own: the ids of both pieces are those of the whole. 0: more must be seen first.
+  /// own: the ids of both pieces are those of the whole, and no code point lies in both. 0: more
+  /// must be seen first.
   virtual size_t cut(std::string_view text) const = 0;
   /// The bytes of one token.
   virtual std::string bytes_of(int32_t id) const = 0;
