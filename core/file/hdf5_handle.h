@@ -72,8 +72,10 @@ struct UserBlock {
   uint64_t length = 0;              ///< of what follows the block
   std::string digest;               ///< XXH3-128 of that
   std::vector<ByteRange> streamed;  ///< in order; none: version 1
-  std::string layout_digest;        ///< XXH3-128 of what follows the block, without `streamed`
+  std::string layout_digest;        ///< XXH3-128 of that without `streamed`, and the first line
 
+  /// The line that all blocks have.
+  std::string first_line() const;
   /// The block's bytes. Throws Error when they are too many.
   std::string text() const;
 };

@@ -45,12 +45,14 @@ class WholeFile {
     const uint64_t whole = kUserBlockBytes + block.length;
     if (size < whole) fail("cut short: {} bytes of {}", size, whole);
     if (size > whole) fail("damaged: {} bytes, of which only {} were written", size, whole);
-    if (layout_only && !block.streamed.empty()) {
-      if (hash_of(layout_ranges(block)) != block.layout_digest)
-        fail("damaged: the contents do not match their checksum");
-    } else if (hash_of({{kUserBlockBytes, block.length}}) != block.digest) {
-      fail("damaged: the contents do not match their checksum");
+    bool right = true;
+    if (!block.streamed.empty()) {
+      right = hash_of(layout_ranges(block), block.first_line()) == block.layout_digest;
     }
+    if (!layout_only || block.streamed.empty()) {
+      right = right && hash_of({{kUserBlockBytes, block.length}}, "") == block.digest;
+    }
+    if (!right) fail("damaged: the contents do not match their checksum");
   }
 
  private:
@@ -120,12 +122,14 @@ class WholeFile {
     return ranges;
   }
 
-  std::string hash_of(const std::vector<ByteRange>& ranges) const {
+  /// Of parts of the file, and a text behind them.
+  std::string hash_of(const std::vector<ByteRange>& ranges, const std::string& text) const {
     Xxh3 sum(Xxh3::Bits::k128);
     for (const ByteRange& range : ranges) {
       if (!read_range(fd_, range, [&](auto bytes) { sum.add(bytes); }))
         fail("cannot read: {}", std::strerror(errno));
     }
+    sum.add(std::as_bytes(std::span(text)));
     return sum.hex();
   }
 
@@ -135,8 +139,12 @@ class WholeFile {
 
 }  // namespace
 
+std::string UserBlock::first_line() const {
+  return fmt::format("{}{} {} {}\n", kMagic, streamed.empty() ? 1 : 2, length, digest);
+}
+
 std::string UserBlock::text() const {
-  std::string text = fmt::format("{}{} {} {}\n", kMagic, streamed.empty() ? 1 : 2, length, digest);
+  std::string text = first_line();
   if (!streamed.empty()) {
     text += fmt::format("{}{}", kLayout, layout_digest);
     for (const ByteRange& range : streamed) {

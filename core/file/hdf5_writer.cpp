@@ -338,6 +338,8 @@ void Hdf5Writer::Impl::write_streaming(const std::string& path) const {
   }
   copy_layout(size);
   block.digest = whole.hex();
+  const std::string line = block.first_line();
+  layout.add(std::as_bytes(std::span(line)));
   block.layout_digest = layout.hex();
   const std::string text = block.text();
   out.overwrite(0, std::as_bytes(std::span(text)));
