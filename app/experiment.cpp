@@ -127,11 +127,10 @@ void check_data(const Config& config, DataOptions& data) {
   with_place(config.place(fixed && data.vocabulary ? "data.vocabulary" : "data.min_frequency"),
              [&] { check_options(options.tokenizer_options()); });
   const bool prepared = data.text.size() == 1 && data.text[0].ends_with(".h5");
-  for (const char* key : {"data.valid", "data.test"}) {
-    check<ConfigError>(!prepared || !config.has(key),
-                       "{}: {} does not go with the prepared text {}, which has its own splits",
-                       config.place(key), key, data.text[0]);
-  }
+  check<ConfigError>(!prepared || (data.valid.empty() && data.test.empty()),
+                     "{}: data.{} does not go with the prepared text {}, which has its own splits",
+                     config.place(data.valid.empty() ? "data.test" : "data.valid"),
+                     data.valid.empty() ? "test" : "valid", data.text[0]);
   with_place(config.place("data.split"), [&] { settle_split(options, config.has("data.split")); });
   data.split = options.split;
 }
