@@ -18,6 +18,10 @@ namespace {
 template <class Visit, class Place>
 void for_each_code_point(std::string_view text, const Place& place, Visit visit) {
   for (size_t offset = 0; offset < text.size();) {
+    if (const auto byte = static_cast<unsigned char>(text[offset]); byte < 0x80) {
+      visit(int32_t{byte}, offset++);
+      continue;
+    }
     const CodePoint point = read_code_point(text, offset);
     if (point.value < 0) {
       std::string bytes;
@@ -49,7 +53,8 @@ class CharTokenizer : public Tokenizer {
   void encode(std::string_view text, const std::string& origin,
               std::vector<int32_t>& ids) const override {
     const auto place = [&](size_t offset) { return origin + ": " + place_in_text(text, offset); };
-    ids.reserve(ids.size() + text.size());
+    size_t end = ids.size();
+    ids.resize(end + text.size());  // as many at most
     for_each_code_point(text, place, [&](int32_t value, size_t offset) {
       const auto index = static_cast<size_t>(value);
       if (index >= ids_.size() || ids_[index] < 0) {
@@ -60,8 +65,9 @@ class CharTokenizer : public Tokenizer {
             value < 32 || (value >= 127 && value < 160) ? "?" : write_code_point(value), value,
             code_points_.size()));
       }
-      ids.push_back(ids_[index]);
+      ids[end++] = ids_[index];
     });
+    ids.resize(end);
   }
 
   size_t cut(std::string_view text) const override { return whole_code_points(text); }

@@ -24,6 +24,19 @@ const char* name_of(Split split) {
   return kNames[static_cast<int>(split)];
 }
 
+namespace {
+
+/// Has these bytes of a mapping read at once, and no others: windows lie anywhere in a file, and
+/// what the system would read ahead of each is not wanted.
+void will_need(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = begin / page * page;
+  madvise(reinterpret_cast<void*>(first), begin + bytes.size() - first, MADV_WILLNEED);
+}
+
+}  // namespace
+
 class TokenBlocks {
  public:
   TokenBlocks(std::string path, std::span<const std::byte> tokens, std::vector<int64_t> sums)
@@ -38,6 +51,7 @@ class TokenBlocks {
       if (right_[block].load(std::memory_order_relaxed)) continue;
       const size_t at = block * kTokenBlock;
       const auto bytes = tokens_.subspan(at, std::min(kTokenBlock, tokens_.size() - at));
+      will_need(bytes);
       check<DataError>(static_cast<int64_t>(xxh3_of(bytes)) == sums_[block],
                        "{}: damaged: tokens at bytes {} to {} do not match their checksum: delete "
                        "it and prepare the text again",
@@ -79,6 +93,7 @@ struct TokenFile::Mapping {
     }
     const int reason = errno;
     if (descriptor >= 0) close(descriptor);
+    if (data != MAP_FAILED) madvise(data, size, MADV_RANDOM);
     check<DataError>(data != MAP_FAILED, "{}: cannot be mapped: {}", path, std::strerror(reason));
   }
   ~Mapping() {
@@ -183,6 +198,10 @@ int64_t TokenFile::unknown(Split split) const {
 int64_t count_characters(std::string_view text) {
   int64_t count = 0;
   for (size_t offset = 0; offset < text.size(); ++count) {
+    if (static_cast<unsigned char>(text[offset]) < 0x80) {
+      ++offset;
+      continue;
+    }
     const CodePoint point = read_code_point(text, offset);
     offset += point.value < 0 ? 1 : static_cast<size_t>(point.bytes);
   }
