@@ -31,7 +31,13 @@ void name_choice(Fields& f, const char* name, std::string& value,
 
 void DataOptions::visit(Fields& f) {
   f.texts("text", text, "the corpus: one file, a list of files, or one prepared .h5");
+  f.texts("valid", valid, "files of its own for validation, of which data.text then gives nothing");
+  f.texts("test", test, "files of its own for the test, of which data.text then gives nothing");
   name_choice(f, "tokenizer", tokenizer, tokenizer_kinds(), "how text becomes tokens");
+  f.integer("vocabulary", vocabulary, {2, 1 << 24}, "all words for word, 8000 for bpe and unigram",
+            "word: at most so many tokens; bpe, unigram: exactly so many", "tokens");
+  f.integer("min_frequency", min_frequency, {1, kMany},
+            "word: words that the training part has less often are <unk>");
   f.reals("split", split, {0, 1e9},
           "shares of training, validation and test, by bytes; a prepared .h5 has its own");
   f.choose("order", order, kOrders,
@@ -103,20 +109,39 @@ void with_place(const std::string& place, F validate) {
 
 }  // namespace
 
+namespace {
+
+void check_data(const Config& config, DataOptions& data) {
+  check<ConfigError>(!data.text.empty(),
+                     "{}: data.text is missing: give the file to train on, as in "
+                     "data: {{text: corpus.txt}}",
+                     config.place("data.text"));
+  check<ConfigError>(data.split.size() == 3,
+                     "{}: data.split wants three numbers [train, valid, test], got {}",
+                     config.place("data.split"), data.split.size());
+  check<ConfigError>(data.split[0] > 0,
+                     "{}: data.split leaves nothing to train on: its first number is 0",
+                     config.place("data.split"));
+  PrepareOptions options = data.prepare_options();
+  const bool fixed = data.tokenizer == "byte" || data.tokenizer == "char";
+  with_place(config.place(fixed && data.vocabulary ? "data.vocabulary" : "data.min_frequency"),
+             [&] { check_options(options.tokenizer_options()); });
+  const bool prepared = data.text.size() == 1 && data.text[0].ends_with(".h5");
+  check<ConfigError>(!prepared || (data.valid.empty() && data.test.empty()),
+                     "{}: data.{} does not go with the prepared text {}, which has its own splits",
+                     config.place(data.valid.empty() ? "data.test" : "data.valid"),
+                     data.valid.empty() ? "test" : "valid", data.text[0]);
+  with_place(config.place("data.split"), [&] { settle_split(options, config.has("data.split")); });
+  data.split = options.split;
+}
+
+}  // namespace
+
 Experiment read_experiment(const Config& config) {
   Experiment experiment;
   config.into(experiment);
   TrainerOptions& t = experiment.trainer;
-  check<ConfigError>(!experiment.data.text.empty(),
-                     "{}: data.text is missing: give the file to train on, as in "
-                     "data: {{text: corpus.txt}}",
-                     config.place("data.text"));
-  check<ConfigError>(experiment.data.split.size() == 3,
-                     "{}: data.split wants three numbers [train, valid, test], got {}",
-                     config.place("data.split"), experiment.data.split.size());
-  check<ConfigError>(experiment.data.split[0] > 0,
-                     "{}: data.split leaves nothing to train on: its first number is 0",
-                     config.place("data.split"));
+  check_data(config, experiment.data);
   experiment.model.validate([&](const std::string& key) { return config.place(key); });
   DataOptions& data = experiment.data;
   if (experiment.model.memory > 0 && !config.has("data.order")) data.order = DataOrder::kLanes;

@@ -9,7 +9,7 @@
 #include "core/config/config.h"
 #include "core/config/fields.h"
 #include "data/batcher.h"
-#include "data/token_file.h"
+#include "data/prepare.h"
 #include "layers/options.h"
 #include "optim/schedule.h"
 #include "optim/update_rule.h"
@@ -19,12 +19,17 @@ namespace tapemeasure {
 /// The `data:` section.
 struct DataOptions {
   std::vector<std::string> text;
+  std::vector<std::string> valid, test;  ///< files of their own for these splits
   std::string tokenizer = "byte";
+  std::optional<int64_t> vocabulary;
+  int64_t min_frequency = 1;
   std::vector<double> split = {90, 5, 5};
   DataOrder order = DataOrder::kShuffled;
 
   void visit(Fields& f);
-  PrepareOptions prepare_options() const { return {text, tokenizer, split}; }
+  PrepareOptions prepare_options() const {
+    return {text, tokenizer, split, vocabulary, min_frequency, valid, test};
+  }
 };
 
 enum class Precision { kF32, kF64 };

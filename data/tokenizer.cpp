@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "data/utf8.h"
 
 namespace tapemeasure {
 
@@ -17,8 +18,8 @@ std::string Tokenizer::hash() const {
   return sha256(std::as_bytes(std::span(all)));
 }
 
-#define TOKENIZER(name)                                                                     \
-  std::unique_ptr<Tokenizer> make_##name##_tokenizer(std::string_view, const std::string&); \
+#define TOKENIZER(name)                                                             \
+  std::unique_ptr<TokenizerLearner> make_##name##_learner(const TokenizerOptions&); \
   std::unique_ptr<Tokenizer> load_##name##_tokenizer(const std::string&);
 #include "data/tokenizers.def"
 #undef TOKENIZER
@@ -27,11 +28,11 @@ namespace {
 
 struct Entry {
   const char* name;
-  std::unique_ptr<Tokenizer> (*make)(std::string_view, const std::string&);
+  std::unique_ptr<TokenizerLearner> (*learner)(const TokenizerOptions&);
   std::unique_ptr<Tokenizer> (*load)(const std::string&);
 };
 
-#define TOKENIZER(name) {#name, make_##name##_tokenizer, load_##name##_tokenizer},
+#define TOKENIZER(name) {#name, make_##name##_learner, load_##name##_tokenizer},
 constexpr Entry kTokenizers[] = {
 #include "data/tokenizers.def"
 };
@@ -46,12 +47,36 @@ const Entry* find(const std::string& kind) {
 
 }  // namespace
 
+void check_options(const TokenizerOptions& options) {
+  check<ConfigError>(find(options.kind) != nullptr, "unknown tokenizer '{}': it is one of {}",
+                     options.kind, fmt::join(tokenizer_kinds(), ", "));
+  const bool fixed = options.kind == "byte" || options.kind == "char";
+  check<ConfigError>(!fixed || !options.vocabulary,
+                     "tokenizer {} has the vocabulary that it has: a size goes with word, bpe or "
+                     "unigram",
+                     options.kind);
+  check<ConfigError>(options.kind == "word" || options.min_frequency == 1,
+                     "a minimum frequency of {} goes with tokenizer word, not {}",
+                     options.min_frequency, options.kind);
+}
+
+std::unique_ptr<TokenizerLearner> make_learner(const TokenizerOptions& options) {
+  check_options(options);
+  return find(options.kind)->learner(options);
+}
+
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options, std::string_view text,
+                                          const std::string& origin) {
+  const auto learner = make_learner(options);
+  learner->see(text, [&](size_t offset) { return origin + ": " + place_in_text(text, offset); });
+  return learner->learn(origin);
+}
+
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
                                           const std::string& origin) {
-  const Entry* entry = find(kind);
-  check<ConfigError>(entry != nullptr, "unknown tokenizer '{}': it is one of {}", kind,
-                     fmt::join(tokenizer_kinds(), ", "));
-  return entry->make(text, origin);
+  TokenizerOptions options;
+  options.kind = kind;
+  return make_tokenizer(options, text, origin);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& kind, const std::string& description) {

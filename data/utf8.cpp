@@ -48,6 +48,16 @@ size_t code_point_border(std::string_view text, size_t offset) {
   return offset;
 }
 
+size_t whole_code_points(std::string_view text) {
+  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if (continues(byte)) continue;
+    const size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return wanted > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
 std::string place_in_text(std::string_view text, size_t offset) {
   const auto lines = std::count(text.begin(), text.begin() + static_cast<int64_t>(offset), '\n');
   return fmt::format("byte {} (line {})", offset, lines + 1);

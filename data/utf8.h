@@ -22,6 +22,8 @@ std::string write_code_point(int32_t value);
 /// The last border of code points at or before `offset`. In text that is not UTF-8, `offset`
 /// itself.
 size_t code_point_border(std::string_view text, size_t offset);
+/// The bytes of `text` before a code point that its end cuts in two: all of them if none is cut.
+size_t whole_code_points(std::string_view text);
 /// "byte 17 (line 2)", both counted as people do: bytes from 0, lines from 1.
 std::string place_in_text(std::string_view text, size_t offset);
 

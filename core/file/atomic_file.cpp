@@ -3,20 +3,19 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
+#include "core/file/checksum.h"
 
 namespace tapemeasure {
 namespace {
@@ -43,28 +42,10 @@ class Descriptor {
   int fd_;
 };
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 std::string temporary_path(const std::string& path) {
   const size_t slash = path.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   return fmt::format("{}.{}.{}{}", path.substr(0, name), path.substr(name), getpid(), kSuffix);
-}
-
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  // Linux writes at most this much in one call.
-  constexpr size_t kMostAtOnce = 1 << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMostAtOnce));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 bool flush(int fd) {
@@ -74,29 +55,11 @@ bool flush(int fd) {
   return result == 0;
 }
 
-// Writes and flushes the neighbour file; errno says why not.
-bool write_temporary(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.opened()) return false;
-  for (const std::span<const std::byte>& part : parts)
-    if (!write_all(file.get(), part)) return false;
-  return flush(file.get()) && file.close();
-}
-
 // Some file systems have folders that cannot be flushed, and say EINVAL; a rename is durable there
 // as soon as it can be.
 bool flush_folder(const std::string& folder) {
   const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return handle.opened() && (flush(handle.get()) || errno == EINVAL);
-}
-
-[[noreturn]] void fail(const std::string& path, int error, size_t needed) {
-  std::string reason = std::strerror(error);
-  struct statvfs space;
-  if ((error == ENOSPC || error == EDQUOT) && statvfs(folder_of(path).c_str(), &space) == 0)
-    reason += fmt::format(": {} bytes needed, {} free", needed,
-                          static_cast<uint64_t>(space.f_bavail) * space.f_frsize);
-  throw CheckpointError(fmt::format("{}: cannot write: {}", path, reason));
 }
 
 // The process id in ".NAME.PID.tmp", or 0.
@@ -115,16 +78,94 @@ bool is_running(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
 }  // namespace
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  // Linux writes at most this much in one call.
+  constexpr size_t kMostAtOnce = 1 << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+ssize_t read_all(int fd, uint64_t offset, std::span<std::byte> bytes) {
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t got = ::pread(fd, bytes.data() + filled, bytes.size() - filled,
+                                static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  return static_cast<ssize_t>(filled);
+}
+
+int open_scratch(const std::string& folder, const std::string& what) {
+  int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  // Not every file system can do that.
+  if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+    std::string name = folder + "/.scratch.XXXXXX";
+    fd = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd >= 0) ::unlink(name.c_str());
+  }
+  check<CheckpointError>(fd >= 0, "{}: cannot write: {}", what, std::strerror(errno));
+  return fd;
+}
+
+AtomicWriter::AtomicWriter(const std::string& path, size_t expected)
+    : path_(path),
+      temporary_(temporary_path(path)),
+      expected_(expected),
+      fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (fd_ < 0) fail(errno);
+}
+
+AtomicWriter::~AtomicWriter() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicWriter::append(std::span<const std::byte> bytes) {
+  if (!write_all(fd_, bytes)) fail(errno);
+}
+
+void AtomicWriter::overwrite(size_t offset, std::span<const std::byte> bytes) {
+  if (::lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0) fail(errno);
+  append(bytes);
+  if (::lseek(fd_, 0, SEEK_END) < 0) fail(errno);
+}
+
+void AtomicWriter::commit() {
+  if (!flush(fd_) || ::close(std::exchange(fd_, -1)) != 0) fail(errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+  if (!flush_folder(folder_of(path_))) fail(errno);
+}
+
+void AtomicWriter::fail(int error) const {
+  std::string reason = std::strerror(error);
+  struct statvfs space;
+  if ((error == ENOSPC || error == EDQUOT) && statvfs(folder_of(path_).c_str(), &space) == 0)
+    reason += fmt::format(": {} bytes needed, {} free", expected_,
+                          static_cast<uint64_t>(space.f_bavail) * space.f_frsize);
+  throw CheckpointError(fmt::format("{}: cannot write: {}", path_, reason));
+}
+
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   size_t needed = 0;
   for (const std::span<const std::byte>& part : parts) needed += part.size();
-  const std::string temporary = temporary_path(path);
-  if (!write_temporary(temporary, parts) || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    fail(path, error, needed);
-  }
-  if (!flush_folder(folder_of(path))) fail(path, errno, needed);
+  AtomicWriter file(path, needed);
+  for (const std::span<const std::byte>& part : parts) file.append(part);
+  file.commit();
 }
 
 void write_atomically(const std::string& path, const std::string& text) {
@@ -174,11 +215,9 @@ std::string read_file(const std::string& path) {
 }
 
 std::string sha256(std::span<const std::byte> bytes) {
-  std::array<unsigned char, 32> digest;
-  const int done =
-      EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  check<Error>(done == 1, "SHA-256 is not available in this OpenSSL");
-  return fmt::format("{:02x}", fmt::join(digest, ""));
+  Sha256 sum;
+  sum.add(bytes);
+  return sum.hex();
 }
 
 }  // namespace tapemeasure

@@ -3,7 +3,10 @@
 // flushed to disk, renamed over the target, and the folder is flushed.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +19,44 @@ namespace tapemeasure {
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 void write_atomically(const std::string& path, const std::string& text);
 
+/// A file in the making, for contents that do not lie in memory. Errors are those of
+/// write_atomically, and so is what they leave.
+class AtomicWriter {
+ public:
+  /// Opens the neighbour file of `path`. `expected` bytes are what a full disk's message speaks of.
+  AtomicWriter(const std::string& path, size_t expected);
+  /// Removes the neighbour file, unless commit() has given it its name.
+  ~AtomicWriter();
+  AtomicWriter(const AtomicWriter&) = delete;
+  AtomicWriter& operator=(const AtomicWriter&) = delete;
+
+  void append(std::span<const std::byte> bytes);
+  /// Over what was written before. Later appends go on behind the end.
+  void overwrite(size_t offset, std::span<const std::byte> bytes);
+  /// After this returns the file is complete on disk under its name.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int error) const;
+  std::string path_, temporary_;
+  size_t expected_;
+  int fd_ = -1;
+};
+
 /// Removes neighbour files in `folder` that a process which no longer runs has left. Returns their
 /// names.
 std::vector<std::string> remove_leftovers(const std::string& folder);
+
+/// A file without a name in `folder`, for what is too large for memory; gone when its descriptor is
+/// closed. Throws CheckpointError that names `what` it is for.
+int open_scratch(const std::string& folder, const std::string& what);
+/// The folder of a path: "." of a bare name.
+std::string folder_of(const std::string& path);
+/// Writes all of `bytes` where the descriptor stands. False, with errno, if that cannot be.
+bool write_all(int fd, std::span<const std::byte> bytes);
+/// Reads from `offset` until `bytes` is full or the file ends: how many were read. -1, with errno,
+/// if that cannot be.
+ssize_t read_all(int fd, uint64_t offset, std::span<std::byte> bytes);
 
 /// The whole file. Throws DataError naming the path: missing, a folder, no permission.
 std::string read_file(const std::string& path);

@@ -3,11 +3,14 @@
 // h5dump. A file is built in memory and written by write_atomically, so HDF5 itself never writes to
 // disk; it begins with a 512-byte user block that holds the length and the XXH3-128 of all that
 // follows, checked before HDF5 looks at a byte. Each dataset carries an attribute "xxh3" as well.
-// No times are stored: equal contents are equal bytes. Only core/file/hdf5_*.cpp include HDF5,
-// which is not made for several threads: use these classes from one thread at a time.
+// Arrays larger than memory are streamed: HDF5 lays out a file without their bytes, which are
+// filled in while it is written; the block then also has a sum of all but these arrays. No times
+// are stored: equal contents are equal bytes. Only core/file/hdf5_*.cpp include HDF5, which is not
+// made for several threads: use these classes from one thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,15 +48,23 @@ struct ArrayInfo {
   std::string shape_text() const;
 };
 
+/// Gives the bytes of a streamed array from an offset on, in order.
+using ReadStreamed = std::function<void(uint64_t offset, std::span<std::byte> bytes)>;
+
 /// Builds a file in memory.
 class Hdf5Writer {
  public:
-  /// `format` is kept as the root attribute "format", e.g. "tapemeasure-checkpoint 1".
-  explicit Hdf5Writer(const std::string& format);
+  /// `format` is kept as the root attribute "format", e.g. "tapemeasure-checkpoint 1". Only with
+  /// `streams` can stream() be used.
+  explicit Hdf5Writer(const std::string& format, bool streams = false);
   ~Hdf5Writer();
   /// Groups on the way are made as needed. Contents are copied.
   void array(const std::string& name, ElementType type, std::span<const int64_t> shape,
              const void* data);
+  /// An array of `count` numbers that `read` gives when the file is written. `xxh3`: the XXH3-64 of
+  /// its bytes; write() throws CheckpointError when `read` gives others. At most a dozen per file.
+  void stream(const std::string& name, ElementType type, int64_t count, const std::string& xxh3,
+              ReadStreamed read);
   void tensor(const std::string& name, const Tensor& value);
   void integer(const std::string& name, int64_t value);
   void real(const std::string& name, double value);
@@ -68,12 +79,20 @@ class Hdf5Writer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads a file of ours, or (`checked` false) any HDF5 file.
+/// What is checked when a file is opened.
+enum class Hdf5Check {
+  kNothing,  ///< any HDF5 file
+  kLayout,   ///< all but streamed arrays, whose bytes the user of a mapping checks
+  kWhole
+};
+
+/// Reads a file of ours, or (unchecked) any HDF5 file.
 class Hdf5Reader {
  public:
   /// Throws CheckpointError naming the file and what is wrong: missing, a folder, no permission,
   /// not HDF5, cut short, damaged, of a newer format. With `checked` the user block must match.
   explicit Hdf5Reader(const std::string& path, bool checked = true);
+  Hdf5Reader(const std::string& path, Hdf5Check check);
   ~Hdf5Reader();
   Hdf5Reader(Hdf5Reader&&) noexcept;
 
@@ -98,7 +117,8 @@ class Hdf5Reader {
   std::string text(const std::string& name) const;
   /// Where a dataset's bytes lie in the file, for memory mapping.
   uint64_t offset(const std::string& name) const;
-  /// Reads every dataset and checks its checksum. Throws CheckpointError naming the dataset.
+  /// Reads every dataset, large ones piece by piece, and checks its checksum. Throws
+  /// CheckpointError naming the dataset.
   void verify() const;
 
  private:

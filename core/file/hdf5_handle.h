@@ -6,9 +6,12 @@
 #include <hdf5.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/file/hdf5_file.h"
 
@@ -54,11 +57,35 @@ inline constexpr const char* kTypeAttribute = "type";      // "bf16", where the 
 /// XXH3-64 in hexadecimal.
 std::string checksum(std::span<const std::byte> bytes);
 
-/// The block before the HDF5 file proper: "tapemeasure 1 LENGTH XXH3-128\n", then zeros.
+/// The block before the HDF5 file proper: "tapemeasure 1 LENGTH XXH3-128\n", then zeros. Where
+/// arrays were streamed it is version 2 and has a second line, "layout XXH3-128 OFFSET LENGTH ...":
+/// where in the file these arrays lie, and the sum of all else, so that the structure of a large
+/// file can be trusted without reading all of it.
 inline constexpr size_t kUserBlockBytes = 512;
-inline constexpr int kUserBlockVersion = 1;
-std::string user_block(std::span<const std::byte> rest);
-/// Throws CheckpointError unless the whole file is as user_block says.
-void check_whole_file(const std::string& path);
+inline constexpr int kUserBlockVersion = 2;
+
+struct ByteRange {
+  uint64_t offset = 0, length = 0;
+};
+
+struct UserBlock {
+  uint64_t length = 0;              ///< of what follows the block
+  std::string digest;               ///< XXH3-128 of that
+  std::vector<ByteRange> streamed;  ///< in order; none: version 1
+  std::string layout_digest;        ///< XXH3-128 of that without `streamed`, and the first line
+
+  /// The line that all blocks have.
+  std::string first_line() const;
+  /// The block's bytes. Throws Error when they are too many.
+  std::string text() const;
+};
+
+/// Throws CheckpointError unless the whole file is as its block says; with `layout_only` the
+/// streamed arrays are not read.
+void check_file(const std::string& path, bool layout_only);
+/// Calls `use(bytes)` for all of a range of a file, piece by piece. False if the file cannot be
+/// read or ends before.
+bool read_range(int fd, ByteRange range,
+                const std::function<void(std::span<const std::byte>)>& use);
 
 }  // namespace tapemeasure

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file/checksum.h"
 #include "core/file/hdf5_handle.h"
 
 namespace tapemeasure {
@@ -172,10 +175,9 @@ struct Hdf5Reader::Impl {
     return text.substr(0, text.find('\0'));
   }
 
-  void check_sum(const Dataset& dataset, std::span<const std::byte> bytes) const {
+  void check_sum(const Dataset& dataset, const std::string& found) const {
     const std::string expected = attribute(dataset.handle.get(), kChecksumAttribute);
-    if (!expected.empty() && expected != checksum(bytes))
-      fail("damaged: dataset {}", dataset.info.name);
+    if (!expected.empty() && expected != found) fail("damaged: dataset {}", dataset.info.name);
   }
 
   /// The values as they are stored, into memory of info.bytes.
@@ -184,7 +186,19 @@ struct Hdf5Reader::Impl {
     if (dataset.count > 0 &&
         H5Dread(dataset.handle.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
       fail("damaged: dataset {} cannot be read", dataset.info.name);
-    check_sum(dataset, {static_cast<const std::byte*>(data), dataset.info.bytes});
+    check_sum(dataset, checksum({static_cast<const std::byte*>(data), dataset.info.bytes}));
+  }
+
+  /// Without a copy in memory: ours are stored as they are read.
+  void verify_in_place(const Dataset& dataset) const {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) fail("cannot read: {}", std::strerror(errno));
+    Xxh3 sum(Xxh3::Bits::k64);
+    const ByteRange range{H5Dget_offset(dataset.handle.get()), dataset.info.bytes};
+    const bool read = read_range(fd, range, [&](auto bytes) { sum.add(bytes); });
+    ::close(fd);
+    if (!read) fail("damaged: dataset {} cannot be read", dataset.info.name);
+    check_sum(dataset, sum.hex());
   }
 
   std::string text(const Dataset& dataset) const {
@@ -199,7 +213,7 @@ struct Hdf5Reader::Impl {
         },
         text);
     if (!read) fail("damaged: dataset {} cannot be read", dataset.info.name);
-    check_sum(dataset, std::as_bytes(std::span(text)));
+    check_sum(dataset, checksum(std::as_bytes(std::span(text))));
     return text;
   }
 
@@ -233,10 +247,13 @@ void Hdf5Reader::Impl::collect(const std::string& group, int depth,
     collect(group.empty() ? child : group + "/" + child, depth + 1, names);
 }
 
-Hdf5Reader::Hdf5Reader(const std::string& path, bool checked) : impl_(std::make_unique<Impl>()) {
+Hdf5Reader::Hdf5Reader(const std::string& path, bool checked)
+    : Hdf5Reader(path, checked ? Hdf5Check::kWhole : Hdf5Check::kNothing) {}
+
+Hdf5Reader::Hdf5Reader(const std::string& path, Hdf5Check check) : impl_(std::make_unique<Impl>()) {
   silence_hdf5();
   impl_->path = path;
-  if (checked) check_whole_file(path);
+  if (check != Hdf5Check::kNothing) check_file(path, check == Hdf5Check::kLayout);
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) impl_->fail("cannot read: {}", std::strerror(errno));
   if (S_ISDIR(status.st_mode)) impl_->fail("cannot read: a folder");
@@ -332,14 +349,17 @@ uint64_t Hdf5Reader::offset(const std::string& name) const {
 }
 
 void Hdf5Reader::verify() const {
+  constexpr size_t kLarge = 64 << 20;
   for (const ArrayInfo& info : list()) {
     const Impl::Dataset dataset = impl_->open(info.name);
     if (info.is_text) {
       impl_->text(dataset);
-      continue;
+    } else if (info.bytes > kLarge && H5Dget_offset(dataset.handle.get()) != HADDR_UNDEF) {
+      impl_->verify_in_place(dataset);
+    } else {
+      std::vector<std::byte> bytes(info.bytes);
+      impl_->read_stored(dataset, bytes.data());
     }
-    std::vector<std::byte> bytes(info.bytes);
-    impl_->read_stored(dataset, bytes.data());
   }
 }
 

@@ -4,32 +4,23 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "core/file/atomic_file.h"
+#include "core/file/checksum.h"
 #include "core/file/hdf5_handle.h"
 
 namespace tapemeasure {
 namespace {
 
-constexpr std::string_view kMagic = "tapemeasure ";
-
-std::string hex(XXH128_hash_t hash) {
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-std::string block_text(int version, uint64_t length, const std::string& digest) {
-  std::string block = fmt::format("{}{} {} {}\n", kMagic, version, length, digest);
-  block.resize(kUserBlockBytes, '\0');
-  return block;
-}
+constexpr std::string_view kMagic = "tapemeasure ", kLayout = "layout ";
 
 class WholeFile {
  public:
@@ -44,35 +35,24 @@ class WholeFile {
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
-  void check() {
+  void check(bool layout_only) {
     struct stat status;
     if (::fstat(fd_, &status) != 0) fail("cannot read: {}", std::strerror(errno));
     if (S_ISDIR(status.st_mode)) fail("cannot read: a folder");
     if (!S_ISREG(status.st_mode)) fail("cannot read: not a file but a pipe or a device");
     const uint64_t size = static_cast<uint64_t>(status.st_size);
-    std::string block(kUserBlockBytes, '\0');
-    block.resize(read(std::as_writable_bytes(std::span(block))));
-    const std::string_view start(block.data(), std::min(block.size(), kMagic.size()));
-    if (start != kMagic.substr(0, start.size())) fail("not one of ours (no Tapemeasure header)");
-    if (block.size() < kUserBlockBytes)
-      fail("cut short: {} bytes of {} or more", size, kUserBlockBytes);
-
-    const size_t line_end = block.find('\n');
-    if (line_end == std::string::npos) fail("damaged: its header is not readable");
-    const std::string_view header(block.data() + kMagic.size(), line_end - kMagic.size());
-    int version = 0;
-    uint64_t length = 0;
-    const char* end = parse(header, version);
-    if (version > kUserBlockVersion)
-      fail("of a newer format ({}; this program knows {})", version, kUserBlockVersion);
-    parse({end, static_cast<size_t>(header.end() - end)}, length);
-    const std::string digest(header.substr(header.rfind(' ') + 1));
-    if (block != block_text(version, length, digest)) fail("damaged: its header is not readable");
-    if (size < kUserBlockBytes + length)
-      fail("cut short: {} bytes of {}", size, kUserBlockBytes + length);
-    if (size > kUserBlockBytes + length)
-      fail("damaged: {} bytes, of which only {} were written", size, kUserBlockBytes + length);
-    if (hash_rest() != digest) fail("damaged: the contents do not match their checksum");
+    const UserBlock block = read_block(size);
+    const uint64_t whole = kUserBlockBytes + block.length;
+    if (size < whole) fail("cut short: {} bytes of {}", size, whole);
+    if (size > whole) fail("damaged: {} bytes, of which only {} were written", size, whole);
+    bool right = true;
+    if (!block.streamed.empty()) {
+      right = hash_of(layout_ranges(block), block.first_line()) == block.layout_digest;
+    }
+    if (!layout_only || block.streamed.empty()) {
+      right = right && hash_of({{kUserBlockBytes, block.length}}, "") == block.digest;
+    }
+    if (!right) fail("damaged: the contents do not match their checksum");
   }
 
  private:
@@ -81,32 +61,76 @@ class WholeFile {
     throw CheckpointError(path_ + ": " + fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // A number after an optional space; the point behind it.
+  /// Takes a space and a number off the front; what is not one stays for the comparison at the end.
   template <class Number>
-  static const char* parse(std::string_view text, Number& number) {
+  static void take(std::string_view& text, Number& number) {
     if (text.starts_with(' ')) text.remove_prefix(1);
-    return std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+    const char* end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+  }
+  static std::string take_word(std::string_view& text) {
+    if (text.starts_with(' ')) text.remove_prefix(1);
+    const std::string word(text.substr(0, text.find_first_of(std::string_view(" \n\0", 3))));
+    text.remove_prefix(word.size());
+    return word;
   }
 
-  size_t read(std::span<std::byte> buffer) {
-    size_t filled = 0;
-    while (filled < buffer.size()) {
-      const ssize_t got = ::read(fd_, buffer.data() + filled, buffer.size() - filled);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail("cannot read: {}", std::strerror(errno));
-      if (got == 0) break;
-      filled += static_cast<size_t>(got);
+  UserBlock read_block(uint64_t size) const {
+    std::string bytes(kUserBlockBytes, '\0');
+    const ssize_t got = read_all(fd_, 0, std::as_writable_bytes(std::span(bytes)));
+    if (got < 0) fail("cannot read: {}", std::strerror(errno));
+    bytes.resize(static_cast<size_t>(got));
+    const std::string_view start(bytes.data(), std::min(bytes.size(), kMagic.size()));
+    if (start != kMagic.substr(0, start.size())) fail("not one of ours (no Tapemeasure header)");
+    if (bytes.size() < kUserBlockBytes)
+      fail("cut short: {} bytes of {} or more", size, kUserBlockBytes);
+    std::string_view rest = std::string_view(bytes).substr(kMagic.size());
+    int version = 0;
+    UserBlock block;
+    take(rest, version);
+    if (version > kUserBlockVersion)
+      fail("of a newer format ({}; this program knows {})", version, kUserBlockVersion);
+    take(rest, block.length);
+    block.digest = take_word(rest);
+    if (rest.starts_with('\n')) rest.remove_prefix(1);
+    if (rest.starts_with(kLayout)) {
+      rest.remove_prefix(kLayout.size() - 1);
+      block.layout_digest = take_word(rest);
+      while (rest.starts_with(' ')) {
+        ByteRange& range = block.streamed.emplace_back();
+        take(rest, range.offset);
+        take(rest, range.length);
+      }
     }
-    return filled;
+    // What was read must be all that there is.
+    if (bytes != block.text()) fail("damaged: its header is not readable");
+    return block;
   }
 
-  std::string hash_rest() {
-    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                         XXH3_freeState);
-    XXH3_128bits_reset(state.get());
-    std::vector<std::byte> buffer(1 << 20);
-    while (const size_t got = read(buffer)) XXH3_128bits_update(state.get(), buffer.data(), got);
-    return hex(XXH3_128bits_digest(state.get()));
+  /// What lies around the streamed arrays.
+  std::vector<ByteRange> layout_ranges(const UserBlock& block) const {
+    std::vector<ByteRange> ranges;
+    uint64_t at = kUserBlockBytes;
+    const uint64_t end = kUserBlockBytes + block.length;
+    for (const ByteRange& range : block.streamed) {
+      if (range.offset < at || range.offset > end || range.length > end - range.offset)
+        fail("damaged: its header is not readable");
+      ranges.push_back({at, range.offset - at});
+      at = range.offset + range.length;
+    }
+    ranges.push_back({at, end - at});
+    return ranges;
+  }
+
+  /// Of parts of the file, and a text behind them.
+  std::string hash_of(const std::vector<ByteRange>& ranges, const std::string& text) const {
+    Xxh3 sum(Xxh3::Bits::k128);
+    for (const ByteRange& range : ranges) {
+      if (!read_range(fd_, range, [&](auto bytes) { sum.add(bytes); }))
+        fail("cannot read: {}", std::strerror(errno));
+    }
+    sum.add(std::as_bytes(std::span(text)));
+    return sum.hex();
   }
 
   const std::string& path_;
@@ -115,14 +139,41 @@ class WholeFile {
 
 }  // namespace
 
-std::string user_block(std::span<const std::byte> rest) {
-  return block_text(kUserBlockVersion, rest.size(), hex(XXH3_128bits(rest.data(), rest.size())));
+std::string UserBlock::first_line() const {
+  return fmt::format("{}{} {} {}\n", kMagic, streamed.empty() ? 1 : 2, length, digest);
 }
 
-void check_whole_file(const std::string& path) { WholeFile(path).check(); }
+std::string UserBlock::text() const {
+  std::string text = first_line();
+  if (!streamed.empty()) {
+    text += fmt::format("{}{}", kLayout, layout_digest);
+    for (const ByteRange& range : streamed) {
+      text += fmt::format(" {} {}", range.offset, range.length);
+    }
+    text += '\n';
+  }
+  check<Error>(text.size() <= kUserBlockBytes, "too many streamed arrays for one file");
+  text.resize(kUserBlockBytes, '\0');
+  return text;
+}
+
+void check_file(const std::string& path, bool layout_only) { WholeFile(path).check(layout_only); }
+
+bool read_range(int fd, ByteRange range,
+                const std::function<void(std::span<const std::byte>)>& use) {
+  std::vector<std::byte> buffer(std::min<uint64_t>(range.length, 1 << 20));
+  for (uint64_t done = 0; done < range.length;) {
+    const auto piece = std::span(buffer).first(std::min(buffer.size(), range.length - done));
+    const ssize_t got = read_all(fd, range.offset + done, piece);
+    if (got != static_cast<ssize_t>(piece.size())) return false;
+    use(piece);
+    done += piece.size();
+  }
+  return true;
+}
 
 std::string checksum(std::span<const std::byte> bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+  return fmt::format("{:016x}", xxh3_of(bytes));
 }
 
 }  // namespace tapemeasure

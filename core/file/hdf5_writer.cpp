@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/file/checksum.h"
 #include "core/file/hdf5_handle.h"
 
 namespace tapemeasure {
@@ -133,18 +137,42 @@ ElementType element_type(DType dtype) {
 struct Hdf5Writer::Impl {
   Handle file, group_properties, dataset_properties;
 
-  Impl() {
+  struct Streamed {
+    std::string name, xxh3;
+    ByteRange range;
+    ReadStreamed read;
+  };
+  bool streams;
+  std::vector<Streamed> streamed;
+  // With streams HDF5 writes into a file that is in memory alone, where what was never written
+  // takes none; its own driver for memory would allocate the arrays.
+  int sparse = -1;
+
+  ~Impl() {
+    file.reset();
+    if (sparse >= 0) ::close(sparse);
+  }
+
+  explicit Impl(bool streams) : streams(streams) {
     silence_hdf5();
     const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
     // Version 1.8 of the format is the first whose groups hold thousands of long names well, and
     // the last that marks no file as open for writing.
-    must(H5Pset_fapl_core(access.get(), kGrowth, false) >= 0 &&
+    std::string name = "memory";
+    if (streams) {
+      sparse = ::memfd_create("tapemeasure", MFD_CLOEXEC);
+      must(sparse >= 0, "make a file in memory");
+      // Of HDF5's drivers this one does not ask where the name leads.
+      name = fmt::format("/proc/self/fd/{}", sparse);
+    }
+    must((streams ? H5Pset_fapl_stdio(access.get())
+                  : H5Pset_fapl_core(access.get(), kGrowth, false)) >= 0 &&
              H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
              H5Pset_userblock(creation.get(), kUserBlockBytes) >= 0 &&
              H5Pset_obj_track_times(creation.get(), false) >= 0,
          "set up a file in memory");
-    file = Handle(H5Fcreate("memory", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
+    file = Handle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
     group_properties = Handle(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
     dataset_properties = Handle(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     const hid_t dataset = dataset_properties.get();
@@ -169,22 +197,31 @@ struct Hdf5Writer::Impl {
     }
   }
 
-  Handle dataset(const std::string& name, hid_t type, hid_t space,
-                 std::span<const std::byte> bytes) {
+  Handle empty_dataset(const std::string& name, hid_t type, hid_t space, const std::string& xxh3) {
     make_groups(name);
     Handle dataset(H5Dcreate2(file.get(), name.c_str(), type, space, H5P_DEFAULT,
                               dataset_properties.get(), H5P_DEFAULT),
                    H5Dclose);
     must(dataset.valid(), "create dataset " + name);
+    text_attribute(dataset.get(), kChecksumAttribute, xxh3);
+    return dataset;
+  }
+
+  Handle dataset(const std::string& name, hid_t type, hid_t space,
+                 std::span<const std::byte> bytes) {
+    Handle dataset = empty_dataset(name, type, space, checksum(bytes));
     if (!bytes.empty())
       must(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) >= 0,
            "write dataset " + name);
-    text_attribute(dataset.get(), kChecksumAttribute, checksum(bytes));
     return dataset;
   }
+
+  void write_memory(const std::string& path) const;
+  void write_streaming(const std::string& path) const;
 };
 
-Hdf5Writer::Hdf5Writer(const std::string& format) : impl_(std::make_unique<Impl>()) {
+Hdf5Writer::Hdf5Writer(const std::string& format, bool streams)
+    : impl_(std::make_unique<Impl>(streams)) {
   text_attribute(impl_->file.get(), "format", format);
 }
 
@@ -224,18 +261,89 @@ void Hdf5Writer::text(const std::string& name, const std::string& value) {
   impl_->dataset(name, type.get(), space.get(), std::as_bytes(std::span(value)));
 }
 
+void Hdf5Writer::stream(const std::string& name, ElementType type, int64_t count,
+                        const std::string& xxh3, ReadStreamed read) {
+  check<Error>(impl_->streams, "this file was not begun for streaming");
+  const hsize_t size = static_cast<hsize_t>(count);
+  const Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  must(space.valid(), "make the shape of " + name);
+  const Handle dataset = impl_->empty_dataset(name, native_type(type), space.get(), xxh3);
+  if (count == 0) return;
+  const haddr_t offset = H5Dget_offset(dataset.get());
+  must(offset != HADDR_UNDEF, "place dataset " + name);
+  impl_->streamed.push_back({name, xxh3, {offset, size * size_of(type)}, std::move(read)});
+}
+
 void Hdf5Writer::write(const std::string& path) {
-  const hid_t file = impl_->file.get();
-  must(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, "complete the file in memory");
+  must(H5Fflush(impl_->file.get(), H5F_SCOPE_LOCAL) >= 0, "complete the file in memory");
+  if (impl_->streams) return impl_->write_streaming(path);
+  impl_->write_memory(path);
+}
+
+void Hdf5Writer::Impl::write_memory(const std::string& path) const {
   void** memory = nullptr;
-  const ssize_t length = H5Fget_file_image(file, nullptr, 0);
-  must(H5Fget_vfd_handle(file, H5P_DEFAULT, reinterpret_cast<void**>(&memory)) >= 0 && length > 0,
+  const ssize_t length = H5Fget_file_image(file.get(), nullptr, 0);
+  must(H5Fget_vfd_handle(file.get(), H5P_DEFAULT, reinterpret_cast<void**>(&memory)) >= 0 &&
+           length > 0,
        "get at the file in memory");
   const std::span<const std::byte> image(static_cast<const std::byte*>(*memory) + kUserBlockBytes,
                                          static_cast<size_t>(length));
-  const std::string block = user_block(image);
+  Xxh3 sum(Xxh3::Bits::k128);
+  sum.add(image);
+  const std::string block = UserBlock{image.size(), sum.hex(), {}, ""}.text();
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(block)), image};
   write_atomically(path, parts);
+}
+
+void Hdf5Writer::Impl::write_streaming(const std::string& path) const {
+  hsize_t size = 0;
+  must(H5Fget_filesize(file.get(), &size) >= 0, "measure the file in memory");
+  std::vector<Streamed> arrays = streamed;
+  std::sort(arrays.begin(), arrays.end(),
+            [](const Streamed& a, const Streamed& b) { return a.range.offset < b.range.offset; });
+  AtomicWriter out(path, size);
+  const std::string nothing(kUserBlockBytes, '\0');
+  out.append(std::as_bytes(std::span(nothing)));
+  UserBlock block;
+  block.length = size - kUserBlockBytes;
+  Xxh3 whole(Xxh3::Bits::k128), layout(Xxh3::Bits::k128);
+  std::vector<std::byte> buffer(1 << 20);
+  uint64_t at = kUserBlockBytes;
+  // Takes the bytes up to `end` from `read(offset, piece)`, into the file and the sums.
+  const auto copy = [&](uint64_t end, Xxh3& sum, const ReadStreamed& read) {
+    for (const uint64_t begin = at; at < end;) {
+      const auto piece = std::span(buffer).first(std::min<uint64_t>(buffer.size(), end - at));
+      read(at - begin, piece);
+      whole.add(piece);
+      sum.add(piece);
+      out.append(piece);
+      at += piece.size();
+    }
+  };
+  const auto copy_layout = [&](uint64_t end) {
+    copy(end, layout, [&, begin = at](uint64_t offset, std::span<std::byte> piece) {
+      const ssize_t got = read_all(sparse, begin + offset, piece);
+      must(got >= 0, "read the file in memory");
+      // HDF5 need not have written up to the end.
+      std::fill(piece.begin() + got, piece.end(), std::byte{0});
+    });
+  };
+  for (const Streamed& array : arrays) {
+    copy_layout(array.range.offset);
+    Xxh3 sum(Xxh3::Bits::k64);
+    copy(at + array.range.length, sum, array.read);
+    check<CheckpointError>(sum.hex() == array.xxh3, "{}: dataset {} is not what it was", path,
+                           array.name);
+    block.streamed.push_back(array.range);
+  }
+  copy_layout(size);
+  block.digest = whole.hex();
+  const std::string line = block.first_line();
+  layout.add(std::as_bytes(std::span(line)));
+  block.layout_digest = layout.hex();
+  const std::string text = block.text();
+  out.overwrite(0, std::as_bytes(std::span(text)));
+  out.commit();
 }
 
 }  // namespace tapemeasure

@@ -50,7 +50,7 @@ TEST_F(FilesTest, InspectShowsWhatATokenFileHolds) {
   ASSERT_EQ(run({"prepare", "a.txt", "--out", "a.h5", "--tokenizer", "char"}).code, 0);
   const Outcome outcome = run({"inspect", "a.h5"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(holds(outcome.out, "tapemeasure-tokens 1"));
+  EXPECT_TRUE(holds(outcome.out, "tapemeasure-tokens 2"));
   EXPECT_TRUE(holds(outcome.out, "train/tokens"));
   EXPECT_TRUE(holds(outcome.out, "[2700]"));
 }
@@ -67,7 +67,7 @@ TEST_F(FilesTest, WrongFilesAreTold) {
   expect_error({"evaluate", "."}, 4, {"not a run directory"});
   expect_error({"generate", "a.txt", "--prompt", "a"}, 4, {"a.txt"});
   ASSERT_EQ(run({"prepare", "a.txt", "--out", "a.h5"}).code, 0);
-  expect_error({"generate", "a.h5", "--prompt", "a"}, 4, {"a.h5", "tapemeasure-tokens 1"});
+  expect_error({"generate", "a.h5", "--prompt", "a"}, 4, {"a.h5", "tapemeasure-tokens 2"});
 }
 
 TEST_F(FilesTest, VerifyFindsDamage) {

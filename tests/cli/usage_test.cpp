@@ -19,7 +19,8 @@ using UsageTest = testing::TrainedRun;
 // Flags are few on purpose: what a run is belongs into its config. A new one needs a reason and a
 // line here.
 const std::map<std::string, std::set<std::string>> kFlags = {
-    {"prepare", {"--out", "--tokenizer", "--split"}},
+    {"prepare",
+     {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test"}},
     {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache"}},
     {"resume", {"--set", "--cache"}},
     {"evaluate",
@@ -105,13 +106,40 @@ TEST_F(UsageTest, PrepareWantsAGoodSplitAndName) {
     expect_error({"prepare", "a.txt", "--out", "a.h5", "--split", wrong}, 2, {"--split", wrong});
   }
   expect_error({"prepare", "a.txt", "--out", "a.bin"}, 2, {"--out", ".h5", "a.bin"});
-  expect_error({"prepare", "a.txt", "--out", "a.h5", "--tokenizer", "word"}, 2, {"word"});
+  expect_error({"prepare", "a.txt", "--out", "a.h5", "--tokenizer", "wort"}, 2, {"wort"});
+  expect_error({"prepare", "a.txt", "--out", "a.h5", "--vocab", "300"}, 2, {"byte", "vocabulary"});
+  expect_error({"prepare", "a.txt", "--out", "a.h5", "--tokenizer", "bpe", "--vocab", "2000000"}, 3,
+               {"a.txt", "at most"});
+  expect_error({"prepare", "a.txt", "--out", "a.h5", "--min-frequency", "0"}, 2, {"from 1"});
+  expect_error({"prepare", "a.txt", "--out", "a.h5", "--valid", "a.txt", "--split", "90/10/0"}, 2,
+               {"valid has a file of its own", "make its share 0"});
   expect_error({"prepare", "a.txt"}, 2, {"--out is required"});
   expect_error({"prepare", "b.txt", "--out", "a.h5"}, 3, {"b.txt", "No such file"});
   expect_error({"prepare", "a.txt", "--out", "no/a.h5"}, 3, {"no/a.h5", "No such file"});
   const Outcome good = run({"prepare", "a.txt", "--out", "a.h5", "--split", "90/10/0"});
   EXPECT_EQ(good.code, 0) << good.err;
-  EXPECT_EQ(good.out, "a.h5: 3000 bytes, vocabulary 256, tokens: 2700 train, 300 valid, 0 test\n");
+  EXPECT_TRUE(good.out.starts_with(
+      "a.h5: 3000 bytes, vocabulary 256, tokens: 2700 train, 300 valid, 0 test\n"
+      "1.0000 tokens per byte, every byte comes back, "))
+      << good.out;
+  EXPECT_TRUE(good.out.ends_with(" MB/s\n")) << good.out;
+}
+
+TEST_F(UsageTest, PrepareTakesFilesForSplitsAndTellsUnknownWords) {
+  folder_.write("words.txt", "one two two three\n");
+  folder_.write("v1.txt", "two four\n");
+  folder_.write("v2.txt", "five two\n");
+  const Outcome good =
+      run({"prepare", "words.txt", "--out", "w.h5", "--tokenizer", "word", "--valid", "v1.txt",
+           "--valid", "v2.txt", "--min-frequency", "2", "--split", "1/0/0"});
+  ASSERT_EQ(good.code, 0) << good.err;
+  EXPECT_TRUE(
+      good.out.starts_with("w.h5: 36 bytes, vocabulary 3, tokens: 5 train, 6 valid, 0 test\n"
+                           "0.3056 tokens per byte, white space is not kept, "))
+      << good.out;
+  EXPECT_TRUE(good.out.ends_with(
+      "<unk>: 2 of 5 tokens of train (40.00 %), 2 of 6 tokens of valid (33.33 %)\n"))
+      << good.out;
 }
 
 // A prepared text is as good as its source.

@@ -232,10 +232,10 @@ TEST(Hdf5, NotOneOfOurs) {
             text + ": not an HDF5 file, or damaged");
   write_sample(folder.path("a.h5"));
   std::string newer = read_file(folder.path("a.h5"));
-  newer[12] = '2';
+  newer[12] = '3';
   folder.write("newer.h5", newer);
   EXPECT_EQ(message(folder.path("newer.h5")),
-            folder.path("newer.h5") + ": of a newer format (2; this program knows 1)");
+            folder.path("newer.h5") + ": of a newer format (3; this program knows 2)");
 }
 
 // A file as h5py makes them: variable- and fixed-length texts, a number attribute, chunks, gzip.

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
-#include "data/token_file.h"
+#include "data/prepare.h"
 #include "data/utf8.h"
 #include "tests/core/temporary_folder.h"
 

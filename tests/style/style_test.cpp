@@ -105,6 +105,7 @@ TEST(Style, LibrariesStayWhereTheyBelong) {
       {"#include <(dnnl|oneapi/dnnl)", std::regex("core/backends/cpu/(onednn|block_gemm)\\.cpp")},
       {"#include <libxsmm", std::regex("core/backends/cpu/block_gemm\\.cpp")},
       {"#include <(hwy/|omp)", std::regex("core/backends/cpu/.*")},
+      {"#include <sentencepiece", std::regex("data/sentence_pieces\\.cpp")},
       {"#include <CLI/", std::regex("app/command.*")}};
   for (const auto& [pattern, home] : homes) {
     const std::regex include("^" + pattern + ".*");

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "data/corpus.h"
+
+#include "core/error.h"
+#include "data/chunks.h"
+#include "data/utf8.h"
+
+namespace tapemeasure {
+
+namespace {
+
+/// The last code-point border at or before `offset`.
+uint64_t border(const Text& text, uint64_t offset) {
+  constexpr uint64_t kLongest = 4;
+  if (offset >= text.size()) return text.size();
+  const uint64_t begin = offset - std::min(offset, kLongest - 1);
+  std::string window(std::min(text.size(), offset + kLongest) - begin, '\0');
+  text.read(begin, window);
+  return begin + code_point_border(window, offset - begin);
+}
+
+/// The parts of a text by shares of its bytes.
+std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split) {
+  double total = 0, reached = 0;
+  for (const double share : split) total += share;
+  std::array<TextRange, 3> parts;
+  uint64_t begin = 0;
+  for (size_t part = 0; part < 3; ++part) {
+    reached += split[part];
+    const auto offset = static_cast<uint64_t>(static_cast<double>(text.size()) * reached / total);
+    const uint64_t end = part == 2 || reached == total ? text.size() : border(text, offset);
+    parts[part] = {&text, begin, end};
+    begin = end;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Corpus::Corpus(const PrepareOptions& options) {
+  parts_ = cut(add(options.texts, Split::kTrain), options.split);
+  const auto own = [&](const std::vector<std::string>& paths, Split split) {
+    if (paths.empty()) return;
+    const Text& text = add(paths, split);
+    parts_[static_cast<size_t>(split)] = {&text, 0, text.size()};
+  };
+  own(options.valid, Split::kValid);
+  own(options.test, Split::kTest);
+}
+
+const Text& Corpus::add(const std::vector<std::string>& paths, Split split) {
+  const Text& text = *texts_.emplace_back(std::make_unique<Text>(paths));
+  for (TextFingerprint& file : text.survey(notices_)) fingerprints_.push_back(std::move(file));
+  own_[static_cast<size_t>(split)] = static_cast<int64_t>(paths.size());
+  return text;
+}
+
+void Corpus::check_unchanged() const {
+  for (const auto& text : texts_) text->check_unchanged();
+}
+
+std::shared_ptr<const Tokenizer> learn_tokenizer(const Corpus& corpus,
+                                                 const TokenizerOptions& options) {
+  const auto learner = make_learner(options);
+  for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
+    if (split != Split::kTrain && !learner->sees_all()) continue;
+    const TextRange& range = corpus.part(split);
+    if (options.kind == "byte") continue;  // nothing depends on the text
+    for_each_chunk(
+        range, [&](std::string_view text) { return learner->cut(text); },
+        [&](std::string_view piece, uint64_t begin) {
+          auto part = make_learner(options);
+          part->see(piece, [&](size_t offset) { return range.text->place(begin + offset); });
+          return part;
+        },
+        [&](std::unique_ptr<TokenizerLearner> part) { learner->merge(*part); });
+  }
+  return learner->learn(corpus.part(Split::kTrain).text->origin());
+}
+
+}  // namespace tapemeasure
