@@ -67,6 +67,11 @@ Variable LanguageModel::cached(Run& run, const ModelInput& input) const {
 
 Variable LanguageModel::encoded(Run& run, const Tensor& source_BS,
                                 const Tensor& source_lengths_B) const {
+  const std::optional<int64_t> longest = encoder_->longest();
+  check<ConfigError>(!longest || source_BS.shape()[1] <= *longest,
+                     "a source of {} tokens is longer than the encoder's positions reach, {}: raise "
+                     "model.context",
+                     source_BS.shape()[1], longest.value_or(0));
   return (*encoder_)(run, vocabulary_->embed(run, source_BS), {.key_end = source_lengths_B});
 }
 

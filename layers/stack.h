@@ -30,7 +30,8 @@ struct StackSource {
 
 class Stack {
  public:
-  /// Parameters "position.*", "embedding_norm.*", "blocks.*" and "norm.*" below `scope`.
+  /// Parameters "position.*", "embedding_norm.*", "blocks.*", "enhanced.*" and "norm.*" below
+  /// `scope`.
   Stack(const ModelOptions& options, StackKind kind, const Scope& scope);
 
   Variable operator()(Run& run, const Variable& embedded_BTD, const StackSource& source) const;
@@ -41,6 +42,9 @@ class Stack {
 
  private:
   AttentionMask mask(const StackSource& source) const;
+  /// DeBERTa's enhanced mask decoder (He et al. 2021, section 3.2): the last block twice, on what
+  /// it would have read with absolute positions added, which looks at that without them.
+  Variable enhanced(Run& run, const Variable& x_BTD, BlockSource read) const;
 
   ModelOptions options_;
   StackKind kind_;
@@ -49,6 +53,7 @@ class Stack {
   std::unique_ptr<PositionMethod> absolute_;  // beside a relative method, or null
   std::optional<NormLayer> embedding_norm_, norm_;
   std::vector<Block> blocks_;
+  Parameter* enhanced_ = nullptr;  // positions [context, D] of an enhanced mask decoder, or null
 };
 
 }  // namespace tapemeasure
