@@ -21,8 +21,8 @@ int64_t AdaptiveSoftmaxOptions::bin_width(int64_t width, size_t bin) const {
   return width;
 }
 
-void AdaptiveSoftmaxOptions::validate(
-    const std::function<std::string(const std::string&)>& place, int64_t width) const {
+void AdaptiveSoftmaxOptions::validate(const std::function<std::string(const std::string&)>& place,
+                                      int64_t width) const {
   const auto at = [&](const char* key) { return place(std::string("adaptive_softmax.") + key); };
   if (!active()) {
     check<ConfigError>(div_val == 1 && tied_projections.empty(),
@@ -32,10 +32,9 @@ void AdaptiveSoftmaxOptions::validate(
     return;
   }
   const auto fall = std::adjacent_find(cutoffs.begin(), cutoffs.end(), std::greater_equal<>());
-  check<ConfigError>(fall == cutoffs.end(),
-                     "{}: model.adaptive_softmax.cutoffs must rise, and {} follows {}",
-                     at("cutoffs"), fall == cutoffs.end() ? 0 : *(fall + 1),
-                     fall == cutoffs.end() ? 0 : *fall);
+  check<ConfigError>(
+      fall == cutoffs.end(), "{}: model.adaptive_softmax.cutoffs must rise, and {} follows {}",
+      at("cutoffs"), fall == cutoffs.end() ? 0 : *(fall + 1), fall == cutoffs.end() ? 0 : *fall);
   const size_t bins = cutoffs.size() + 1;
   check<ConfigError>(bin_width(width, bins - 1) > 0,
                      "{}: the last of {} bins would have no width: {} / {}^{} is below 1",

@@ -19,8 +19,8 @@ namespace {
 /// Words [first, end) and what belongs to them; null where the model has none.
 struct Bin {
   int64_t first = 0, end = 0;
-  Parameter *table = nullptr, *projection = nullptr;    // of the input
-  Parameter *output = nullptr, *to_output = nullptr;    // of the head, where not tied
+  Parameter *table = nullptr, *projection = nullptr;  // of the input
+  Parameter *output = nullptr, *to_output = nullptr;  // of the head, where not tied
   int64_t words() const { return end - first; }
 };
 
@@ -111,9 +111,7 @@ class AdaptiveVocabulary : public Vocabulary {
   int64_t cluster(size_t b) const { return bins_[0].words() + static_cast<int64_t>(b) - 1; }
   /// Words of a bin that are tokens.
   int64_t seen(size_t b) const { return std::min(bins_[b].end, words_) - bins_[b].first; }
-  int64_t width(size_t b) const {
-    return options_.adaptive_softmax.bin_width(options_.width, b);
-  }
+  int64_t width(size_t b) const { return options_.adaptive_softmax.bin_width(options_.width, b); }
   bool one_table() const { return options_.adaptive_softmax.div_val == 1; }
 
   void add_input(const Scope& scope) {
@@ -124,9 +122,9 @@ class AdaptiveVocabulary : public Vocabulary {
       return;
     }
     for (size_t b = 0; b < bins_.size(); ++b) {
-      bins_[b].table = &(scope / "tables" / static_cast<int64_t>(b))
-                            .parameter("weight", {bins_[b].words(), width(b)}, init,
-                                       Role::kEmbedding);
+      bins_[b].table =
+          &(scope / "tables" / static_cast<int64_t>(b))
+               .parameter("weight", {bins_[b].words(), width(b)}, init, Role::kEmbedding);
     }
     for (size_t b = 0; b < bins_.size(); ++b) {
       bins_[b].projection = &(scope / "projections" / static_cast<int64_t>(b))
@@ -160,13 +158,15 @@ class AdaptiveVocabulary : public Vocabulary {
     bias_ = &scope.parameter("bias", {*options_.vocabulary}, Init::zeros(), Role::kBias);
   }
 
+  /// Rows by the bins of their ids; a row with a negative one is in none.
   std::vector<BinRows> rows_by_bin(const Tensor& ids) const {
     std::vector<BinRows> found(bins_.size());
     const auto& cutoffs = options_.adaptive_softmax.cutoffs;
     for (int64_t row = 0; row < ids.count(); ++row) {
       const int32_t id = ids.data<int32_t>()[row];
-      const auto b = static_cast<size_t>(
-          std::upper_bound(cutoffs.begin(), cutoffs.end(), id) - cutoffs.begin());
+      if (id < 0) continue;
+      const auto b = static_cast<size_t>(std::upper_bound(cutoffs.begin(), cutoffs.end(), id) -
+                                         cutoffs.begin());
       found[b].rows.push_back(static_cast<int32_t>(row));
       found[b].ids.push_back(id - static_cast<int32_t>(bins_[b].first));
     }
@@ -186,10 +186,9 @@ class AdaptiveVocabulary : public Vocabulary {
   /// The vectors of all of a bin's words [words, D_b], and in the head those of the tails.
   Variable weight(Run& run, size_t b) const {
     const Bin& bin = bins_[b];
-    const Variable words =
-        one_table() ? rows(run, run.tape.leaf(output_ ? *output_ : *embedding_), bin.first,
-                           bin.words())
-                    : run.tape.leaf(bin.output ? *bin.output : *bin.table);
+    const Variable words = one_table() ? rows(run, run.tape.leaf(output_ ? *output_ : *embedding_),
+                                              bin.first, bin.words())
+                                       : run.tape.leaf(bin.output ? *bin.output : *bin.table);
     if (b > 0) return words;
     const int64_t count = bin.words(), width = options_.width;
     return concat_rows(run, words.reshaped({1, count, width}),
@@ -216,18 +215,12 @@ class AdaptiveVocabulary : public Vocabulary {
                       double factor) const {
     const int64_t count = targets.count();
     std::vector<int32_t> head(static_cast<size_t>(count), -1);
-    std::vector<BinRows> found(bins_.size());
-    const ScoredRows scored = scored_rows(targets);
-    const std::vector<BinRows> among = rows_by_bin(scored.targets_M);
-    const int32_t* row_of_scored = scored.ids_1M.data<int32_t>();
+    const std::vector<BinRows> found = rows_by_bin(targets);
     for (size_t b = 0; b < bins_.size(); ++b) {
-      for (size_t i = 0; i < among[b].rows.size(); ++i) {
-        const int32_t row = row_of_scored[among[b].rows[i]];
-        found[b].rows.push_back(row);
-        head[static_cast<size_t>(row)] =
-            b > 0 ? static_cast<int32_t>(cluster(b)) : among[b].ids[i];
+      for (size_t i = 0; i < found[b].rows.size(); ++i) {
+        head[static_cast<size_t>(found[b].rows[i])] =
+            b > 0 ? static_cast<int32_t>(cluster(b)) : found[b].ids[i];
       }
-      found[b].ids = among[b].ids;
     }
     const Tensor head_targets = to_tensor(targets.backend(), {count}, head);
     CrossEntropy sum = bin_losses(run, hidden, head_targets, factor, 0);
@@ -262,7 +255,7 @@ class AdaptiveVocabulary : public Vocabulary {
 
   ModelOptions options_;
   std::vector<Bin> bins_;
-  int64_t words_ = 0;  // of the vocabulary, that are tokens
+  int64_t words_ = 0;                                   // of the vocabulary, that are tokens
   Parameter *embedding_ = nullptr, *output_ = nullptr;  // one table for all bins, where it is one
   Parameter *clusters_ = nullptr, *cluster_bias_ = nullptr, *bias_ = nullptr;
 };

@@ -28,7 +28,8 @@ Stack::Stack(const ModelOptions& options, StackKind kind, const Scope& scope)
 }
 
 AttentionMask Stack::mask(const StackSource& source) const {
-  AttentionMask mask{.causal = kind_ != StackKind::kEncoder, .key_end = source.key_end};
+  AttentionMask mask{
+      .causal = kind_ != StackKind::kEncoder, .key_end = source.key_end, .prefix = source.prefix};
   const auto narrow = [&](int64_t window) {
     if (window > 0) mask.window = mask.window > 0 ? std::min(mask.window, window) : window;
   };

@@ -22,6 +22,7 @@ enum class StackKind {
 /// What a stack reads besides the tokens.
 struct StackSource {
   Tensor key_end = {};        ///< optional i32 [B]: tokens at or beyond it are padding
+  Tensor prefix = {};         ///< optional i32 [B]: tokens before it are seen by all
   Variable encoded_BSD = {};  ///< an encoder's output, for a kCrossDecoder
   Tensor encoded_end = {};    ///< optional i32 [B]: rows of it at or beyond are padding
   Caches* caches = nullptr;   ///< generation: what came before

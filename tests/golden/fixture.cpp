@@ -14,9 +14,16 @@ void FixtureOptions::visit(Fields& f) {
   model.visit(f);
   f.kind("optimizer", optimizer, update_rules(), "");
   f.kind("schedule", schedule, schedules(), "");
+  f.section("beam", beam, "");
   f.integer("new_tokens", new_tokens, {0, 1 << 20}, "");
   static const char* const kMasks[] = {"causal", "full", "window"};
   f.choice("mask", mask, kMasks, "");
+}
+
+void FixtureOptions::Beam::visit(Fields& f) {
+  f.integer("width", width, {0, 1 << 10}, "");
+  f.integer("end", end, {0, 1 << 24}, "");
+  f.real("length_penalty", length_penalty, {0, 1e3}, "");
 }
 
 Fixture::Fixture(const std::string& path)

@@ -27,6 +27,11 @@ struct FixtureOptions {
   Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
   Chosen<ScheduleOptions> schedule{"constant", nullptr};
   int64_t new_tokens = 0;
+  struct Beam {
+    int64_t width = 0, end = 0;  // width 0: none
+    double length_penalty = 1;
+    void visit(Fields& f);
+  } beam;
   int mask = 0;  // of an attention: causal, full, window
 
   void visit(Fields& f);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fixtures of whole models: logits, losses and gradients; training; greedy generation.
+// Fixtures of whole models: logits, losses and gradients; training; generation.
 #include <algorithm>
 
+#include "app/beam_search.h"
 #include "app/generator.h"
 #include "core/host.h"
 #include "tests/golden/fixture.h"
@@ -31,8 +32,8 @@ std::vector<Tensor> cut(const Fixture& fixture, const std::string& name, int axe
   std::vector<Tensor> parts;
   for (int64_t s = 0; s < ids.shape()[0]; ++s) {
     const Tensor part = ids.rows(s, 1);
-    parts.push_back(part.reshaped(axes == 1 ? Shape{ids.shape()[1]}
-                                            : Shape{ids.shape()[1], ids.shape()[2]}));
+    parts.push_back(
+        part.reshaped(axes == 1 ? Shape{ids.shape()[1]} : Shape{ids.shape()[1], ids.shape()[2]}));
   }
   return parts;
 }
@@ -150,21 +151,70 @@ void run_training(const Fixture& fixture, const Place& place) {
   }
 }
 
+namespace {
+
+/// Sources without their padding.
+std::vector<std::vector<int32_t>> sources_of(const Fixture& fixture) {
+  std::vector<std::vector<int32_t>> sources;
+  if (!fixture.has("input/source")) return sources;
+  const std::vector<int32_t> ids = fixture.integers("input/source");
+  const auto length = static_cast<size_t>(fixture.shape("input/source")[1]);
+  for (size_t begin = 0; begin < ids.size(); begin += length) {
+    sources.emplace_back(ids.begin() + begin, ids.begin() + begin + length);
+  }
+  if (!fixture.has("input/source_lengths")) return sources;
+  const std::vector<int32_t> lengths = fixture.integers("input/source_lengths");
+  for (size_t b = 0; b < sources.size(); ++b) sources[b].resize(static_cast<size_t>(lengths[b]));
+  return sources;
+}
+
+std::vector<std::vector<int32_t>> prompts_of(const Fixture& fixture) {
+  std::vector<std::vector<int32_t>> prompts;
+  const std::vector<int32_t> ids = fixture.integers("input/prompt");
+  const auto length = static_cast<size_t>(fixture.shape("input/prompt")[1]);
+  for (size_t begin = 0; begin < ids.size(); begin += length) {
+    prompts.emplace_back(ids.begin() + begin, ids.begin() + begin + length);
+  }
+  return prompts;
+}
+
+void run_beam(const Fixture& fixture, const FixtureOptions& options, const Model& model,
+              const Place& place) {
+  const std::vector<std::vector<int32_t>> prompts = prompts_of(fixture),
+                                          sources = sources_of(fixture);
+  const BeamOptions beam{.width = options.beam.width,
+                         .length_penalty = options.beam.length_penalty,
+                         .end = static_cast<int32_t>(options.beam.end),
+                         .tokens = options.new_tokens};
+  std::vector<int32_t> tokens;
+  std::vector<double> scores;
+  for (size_t b = 0; b < prompts.size(); ++b) {
+    const auto found =
+        beam_search(model, prompts[b], sources.empty() ? std::vector<int32_t>() : sources[b], beam);
+    ASSERT_FALSE(found.empty());
+    tokens.insert(tokens.end(), prompts[b].begin(), prompts[b].end());
+    tokens.insert(tokens.end(), found[0].tokens.begin(), found[0].tokens.end());
+    const size_t filled = (b + 1) * static_cast<size_t>(fixture.shape("expect/tokens")[1]);
+    tokens.resize(filled, beam.end);
+    scores.push_back(found[0].score);
+  }
+  EXPECT_EQ(tokens, fixture.integers("expect/tokens"));
+  fixture.expect("scores", scores, place);
+}
+
+}  // namespace
+
 void run_generation(const Fixture& fixture, const Place& place) {
   const FixtureOptions options = fixture.options();
   const auto model = build_model(fixture, options, place);
-  const std::vector<int64_t> shape = fixture.shape("input/prompt");
-  const auto batch = static_cast<size_t>(shape[0]), length = static_cast<size_t>(shape[1]);
-  const auto fresh = static_cast<size_t>(options.new_tokens);
-  const std::vector<int32_t> prompt = fixture.integers("input/prompt");
-  std::vector<std::vector<int32_t>> tokens, next;
-  for (size_t b = 0; b < batch; ++b) {
-    tokens.emplace_back(prompt.begin() + b * length, prompt.begin() + (b + 1) * length);
-  }
-  Continuation continuation(*model, shape[0], shape[1] + options.new_tokens);
-  next = tokens;
+  if (options.beam.width > 0) return run_beam(fixture, options, *model, place);
+  std::vector<std::vector<int32_t>> tokens = prompts_of(fixture), next = tokens;
+  const size_t batch = tokens.size();
+  Continuation continuation(*model, static_cast<int64_t>(batch),
+                            fixture.shape("input/prompt")[1] + options.new_tokens);
+  if (fixture.has("input/source")) continuation.read(sources_of(fixture));
   std::vector<std::vector<double>> logits(batch);  // [batch][new tokens * V]
-  for (size_t n = 0; n < fresh; ++n) {
+  for (int64_t n = 0; n < options.new_tokens; ++n) {
     const std::vector<std::vector<double>> rows = continuation.feed(next);
     for (size_t b = 0; b < batch; ++b) {
       logits[b].insert(logits[b].end(), rows[b].begin(), rows[b].end());

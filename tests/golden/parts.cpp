@@ -81,9 +81,8 @@ void run_softmax(const Fixture& fixture, const Place& place) {
   tapemeasure::Run run(tape, true);
   const Variable x = tape.input(
       to_tensor(*backend, {1, shape[0], shape[1]}, place.dtype, fixture.reals("input/x")));
-  const CrossEntropy result =
-      vocabulary->loss(run, x, fixture.ids("input/targets", *backend),
-                       {.factor = 1 / static_cast<double>(shape[0])});
+  const CrossEntropy result = vocabulary->loss(run, x, fixture.ids("input/targets", *backend),
+                                               {.factor = 1 / static_cast<double>(shape[0])});
   fixture.expect("losses", to_doubles(result.losses), place);
   tape.backward(result.loss);
   store.complete_gradients();
