@@ -45,7 +45,73 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
 
 Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window)
     : model_(model),
-      caches_(model.network->caches(*model.backend, model.dtype, batch, capacity, window)) {}
+      caches_(model.network->caches(*model.backend, model.dtype, batch, capacity, window)) {
+  check<ConfigError>(model.network->options().kind != ModelKind::kEncoder,
+                     "a model of kind encoder fills gaps in whole texts: it cannot continue one");
+}
+
+void Continuation::read(const std::vector<std::vector<int32_t>>& sources) {
+  check<ConfigError>(model_.network->options().kind == ModelKind::kEncoderDecoder,
+                     "only a model of kind encoder_decoder reads a source");
+  const auto batch = static_cast<int64_t>(sources.size());
+  int64_t longest = 0;
+  std::vector<int32_t> lengths, ids;
+  for (const std::vector<int32_t>& source : sources) {
+    check<ConfigError>(!source.empty(), "a source is empty: give at least one token");
+    longest = std::max(longest, static_cast<int64_t>(source.size()));
+    lengths.push_back(static_cast<int32_t>(source.size()));
+  }
+  for (const std::vector<int32_t>& source : sources) {
+    ids.insert(ids.end(), source.begin(), source.end());
+    ids.resize(ids.size() + static_cast<size_t>(longest) - source.size(), 0);
+  }
+  Tape tape(false);
+  Run run(tape);
+  caches_.encoded_end = to_tensor(*model_.backend, {batch}, lengths);
+  caches_.encoded_BSD =
+      model_.network
+          ->encoded(run, to_tensor(*model_.backend, {batch, longest}, ids), caches_.encoded_end)
+          .value();
+}
+
+namespace {
+/// Sequences of x [B, R, C], of which `rows` rows are in use.
+void select_rows(Tensor& x, int64_t rows, const std::vector<int64_t>& sequences) {
+  if (!x.defined()) return;
+  const auto count = static_cast<int64_t>(sequences.size());
+  const Tensor chosen = empty(x.backend(), {count, x.shape()[1], x.shape()[2]}, x.dtype());
+  for (int64_t b = 0; b < count && rows > 0; ++b) {
+    x.backend().scale(1, x.sequence_rows(sequences[static_cast<size_t>(b)], 0, rows),
+                      chosen.sequence_rows(b, 0, rows));
+  }
+  x = chosen;
+}
+}  // namespace
+
+void Continuation::select(const std::vector<int64_t>& sequences) {
+  for (KeyValueCache& layer : caches_.layers) {
+    select_rows(layer.keys_BSC, layer.length, sequences);
+    select_rows(layer.values_BSC, layer.length, sequences);
+  }
+  const Tensor encoded = caches_.encoded_BSD;
+  const int64_t rows = encoded.defined() ? encoded.shape()[1] : 0;
+  for (KeyValueCache& layer : caches_.cross) {
+    select_rows(layer.keys_BSC, rows, sequences);
+    select_rows(layer.values_BSC, rows, sequences);
+  }
+  select_rows(caches_.encoded_BSD, rows, sequences);
+  std::vector<int32_t> ends;
+  std::vector<std::vector<int32_t>> tokens;
+  for (const int64_t b : sequences) {
+    tokens.push_back(caches_.tokens[static_cast<size_t>(b)]);
+    if (caches_.encoded_end.defined()) ends.push_back(caches_.encoded_end.data<int32_t>()[b]);
+  }
+  caches_.tokens = std::move(tokens);
+  if (caches_.encoded_end.defined()) {
+    caches_.encoded_end =
+        to_tensor(*model_.backend, {static_cast<int64_t>(sequences.size())}, ends);
+  }
+}
 
 std::vector<std::vector<double>> Continuation::feed(
     const std::vector<std::vector<int32_t>>& tokens) {
@@ -87,6 +153,7 @@ void generate(const Model& model, const std::vector<int32_t>& prompt,
   if (options.tokens == 0) return;
   const auto capacity = static_cast<int64_t>(prompt.size()) + options.tokens - 1;
   Continuation continuation(model, 1, capacity, options.window);
+  if (!options.source.empty()) continuation.read({options.source});
   std::vector<std::vector<double>> logits = continuation.feed({prompt});
   for (int64_t n = 0; n < options.tokens; ++n) {
     const uint64_t key = random_key(static_cast<uint64_t>(options.seed), Stream::kSampling,

@@ -18,6 +18,7 @@ struct SamplingOptions {
   int64_t top_k = 0;       ///< only the k most likely; 0: all
   double top_p = 1;        ///< only the most likely that together reach p
   int64_t window = 0;      ///< tokens that one sees, itself included: the rest is forgotten; 0: all
+  std::vector<int32_t> source = {};  ///< what an encoder-decoder reads
 };
 
 /// The next token for one row of logits. `draw` is uniform in [0, 1).
@@ -26,8 +27,13 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
 /// Logits of the tokens after a prompt, one call at a time: what `generate` is made of.
 class Continuation {
  public:
-  /// Room for `capacity` tokens in each of `batch` sequences; see SamplingOptions::window.
+  /// Room for `capacity` tokens in each of `batch` sequences; see SamplingOptions::window. Throws
+  /// ConfigError for an encoder, which cannot continue anything.
   Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window = 0);
+  /// Encoder-decoders, before anything is fed: what each sequence is written from.
+  void read(const std::vector<std::vector<int32_t>>& sources);
+  /// Goes on with these of the sequences, in this order; one may come more than once.
+  void select(const std::vector<int64_t>& sequences);
   /// Feeds tokens [batch, count] and returns the logits [batch][V] behind the last of each
   /// sequence.
   std::vector<std::vector<double>> feed(const std::vector<std::vector<int32_t>>& tokens);
@@ -40,7 +46,7 @@ class Continuation {
 };
 
 /// Continues `prompt`; `token` is called with each new one. Token n is a pure function of the
-/// model, the prompt, and (seed, n). REQUIRES: the prompt is not empty.
+/// model, the prompt, the source, and (seed, n). REQUIRES: the prompt is not empty.
 void generate(const Model& model, const std::vector<int32_t>& prompt,
               const SamplingOptions& options, const std::function<void(int32_t)>& token);
 

@@ -77,13 +77,15 @@ struct AttentionShape {
 
 /// Which keys a query sees: all conditions that are set must hold. A query that sees none gives 0.
 struct AttentionMask {
-  bool causal = true;     ///< only r <= 0
+  bool causal = true;     ///< only r <= 0, or keys of the prefix
   int64_t window = 0;     ///< only |r| < window; 0: no limit
   Tensor key_begin = {};  ///< optional i32 [B]: only keys j >= key_begin[b]
   Tensor key_end = {};    ///< optional i32 [B]: only keys j < key_end[b]
   /// Optional i32 [B, S], equal for keys of one document; a query's is that of the key at its
   /// position. REQUIRES: queries are the last rows of the keys.
   Tensor documents = {};
+  /// Optional i32 [B]: being causal hides no key j < prefix[b].
+  Tensor prefix = {};
 };
 
 /// A map from offsets to rows: row(r) = rows[r - first_offset], i32, defined for every offset of

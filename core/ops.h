@@ -4,6 +4,8 @@
 // tests/core/ops_test.cpp. Axis letters as in core/backend.h.
 #pragma once
 
+#include <span>
+
 #include "core/backend.h"
 #include "core/parameter.h"
 #include "core/run.h"
@@ -31,6 +33,12 @@ Variable normalize(Run& run, Norm kind, double epsilon, const Variable& x, const
                    const Variable& bias);
 /// factor * table[ids]: ids i32 [B, T], table [V, D]; y [B, T, D].
 Variable embedding(Run& run, const Variable& table, const Tensor& ids, double factor = 1);
+/// Rows [first, first + count) of x.
+Variable rows(Run& run, const Variable& x, int64_t first, int64_t count);
+/// y [count, D], 0 but for y[ids[i][m]] += parts[i] row m: ids[i] i32 [1, M_i], parts[i] with M_i
+/// rows of D. REQUIRES: there is a part.
+Variable scatter_rows(Run& run, std::span<const Variable> parts, std::span<const Tensor> ids,
+                      int64_t count);
 /// x_BTD + factor * table[first_row ... first_row + T - 1].
 Variable add_rows(Run& run, const Variable& x_BTD, const Variable& table, int64_t first_row,
                   double factor = 1);

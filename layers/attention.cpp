@@ -119,7 +119,7 @@ namespace {
 /// The positions of the queries x and of their keys.
 Span span_of(const Variable& x_BTD, const Source& source) {
   Span span{.queries = x_BTD.shape()[1],
-            .causal = source.mask.causal,
+            .causal = source.mask.causal && !source.mask.prefix.defined(),
             .backend = &x_BTD.value().backend(),
             .dtype = x_BTD.value().dtype()};
   if (source.cross) {

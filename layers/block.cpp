@@ -21,11 +21,13 @@ Block::Block(const ModelOptions& model, const PositionMethod& method, bool cross
 
 Variable Block::mix(Run& run, const Variable& x_BTD, const BlockSource& source) const {
   Source read{.cache = source.cache, .mask = source.mask};
+  // Both hold the stream as it was: they are normed as x is.
+  const auto normed = [&](const Variable& rows) {
+    return norm_position_ == NormPosition::kPre ? attention_norm_(run, rows) : rows;
+  };
+  if (source.rows_BSD.defined()) read.rows_BSD = normed(source.rows_BSD);
   if (source.memory_BMD.defined()) {
-    // Memory holds the stream as it was: it is normed together with x.
-    const Variable memory(source.memory_BMD);
-    const bool pre = norm_position_ == NormPosition::kPre;
-    read.rows_BSD = concat_rows(run, pre ? attention_norm_(run, memory) : memory, x_BTD);
+    read.rows_BSD = concat_rows(run, normed(Variable(source.memory_BMD)), x_BTD);
   }
   return attention_(run, x_BTD, read);
 }

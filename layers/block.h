@@ -14,6 +14,9 @@ namespace tapemeasure {
 
 /// What a block's attentions read besides the block's input.
 struct BlockSource {
+  /// Where keys and values come from instead of the block's input: as many rows, at the same
+  /// positions. Not beside a memory.
+  Variable rows_BSD = {};
   Tensor memory_BMD = {};  ///< earlier inputs of this block, or undefined
   KeyValueCache* cache = nullptr;
   Variable encoded_BSD = {};  ///< an encoder's output, for a block that reads across

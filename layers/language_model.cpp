@@ -67,6 +67,12 @@ Variable LanguageModel::cached(Run& run, const ModelInput& input) const {
 
 Variable LanguageModel::encoded(Run& run, const Tensor& source_BS,
                                 const Tensor& source_lengths_B) const {
+  const std::optional<int64_t> longest = encoder_->longest();
+  check<ConfigError>(
+      !longest || source_BS.shape()[1] <= *longest,
+      "a source of {} tokens is longer than the encoder's positions reach, {}: raise "
+      "model.context",
+      source_BS.shape()[1], longest.value_or(0));
   return (*encoder_)(run, vocabulary_->embed(run, source_BS), {.key_end = source_lengths_B});
 }
 
@@ -89,7 +95,12 @@ Tensor LanguageModel::documents(const ModelInput& input) const {
 }
 
 Variable LanguageModel::forward(Run& run, const ModelInput& input) const {
+  check<ShapeError>(
+      !input.prefix_B.defined() || (options_.kind == ModelKind::kDecoder && !input.lanes.memory &&
+                                    !(input.caches && input.caches->window > 0)),
+      "a prefix is for decoders without memory, and without a window in generation");
   StackSource source{.key_end = input.lengths_B,
+                     .prefix = input.prefix_B,
                      .documents_BS = documents(input),
                      .encoded_end = input.source_lengths_B,
                      .caches = input.caches,
@@ -100,6 +111,8 @@ Variable LanguageModel::forward(Run& run, const ModelInput& input) const {
       source.encoded_BSD = Variable(caches->encoded_BSD);
       source.encoded_end = caches->encoded_end;
     } else {
+      check<ConfigError>(input.source_BS.defined(),
+                         "an encoder-decoder writes what a source says: give it one");
       source.encoded_BSD = encoded(run, input.source_BS, input.source_lengths_B);
     }
     if (caches) {

@@ -14,12 +14,16 @@ namespace tapemeasure {
 
 /// What one pass reads. Padding comes last in a sequence.
 struct ModelInput {
-  Tensor tokens_BT;              ///< i32; an encoder-decoder's are those that its decoder reads
-  Tensor lengths_B = {};         ///< optional i32, encoders: tokens at or beyond are padding
+  Tensor tokens_BT;       ///< i32; an encoder-decoder's are those that its decoder reads
+  Tensor lengths_B = {};  ///< optional i32, encoders: tokens at or beyond are padding
+  /// Optional i32, decoders: the first so many tokens of a sequence see each other both ways, as
+  /// positions do then everywhere (prefix language modelling). With caches: in every call, and
+  /// without a window. Not with a memory.
+  Tensor prefix_B = {};
   Tensor source_BS = {};         ///< i32, what an encoder-decoder's encoder reads
   Tensor source_lengths_B = {};  ///< optional i32
   /// Generation: the tokens follow those already in the caches, which also keep what the encoder
-  /// made of the source; it is needed in the first call only.
+  /// made of the source: it is needed in the first call only, if the caches lack that.
   Caches* caches = nullptr;
   /// The tokens follow the segments in a memory, which keeps what this one adds. The caller
   /// advances it once all its sequences are done.

@@ -44,7 +44,12 @@ void ModelOptions::visit(Fields& f) {
   f.boolean("head_bias", head_bias, "the head has a bias");
   f.boolean("head_transform", head_transform,
             "encoders: a linear of the model's width, the activation and a norm before the head");
+  f.boolean("enhanced_mask_decoder", enhanced_mask_decoder,
+            "post-norm encoders: absolute positions meet the last block alone, which is applied "
+            "twice (DeBERTa)");
   f.real("head_scale", head_scale, {0, 1e6}, "multiplies the hidden states before the head");
+  f.section("adaptive_softmax", adaptive_softmax,
+            "input and head in bins by frequency, for large vocabularies in order of frequency");
   f.word_or_real("attention_scale", attention_scale_word, attention_scale, kScaleWords,
                  "rsqrt: 1 / sqrt(head_width); or a number");
   f.integer("window", window, {0, 1 << 24}, "a query sees only keys nearer than this; 0: all",
@@ -87,6 +92,8 @@ void ModelOptions::validate(const std::function<std::string(const std::string&)>
                      "{}: model.document_end does not go with model.kind encoder_decoder, which "
                      "reads a source as one",
                      place("model.document_end"));
+  validate_kind(place);
+  validate_adaptive(place);
   const std::string refusal = position.options->refuses_memory();
   check<ConfigError>(memory == 0 || refusal.empty(),
                      "{}: model.memory does not go with model.position.kind {}: {}",
@@ -96,6 +103,52 @@ void ModelOptions::validate(const std::function<std::string(const std::string&)>
   } catch (const ConfigError& error) {
     throw ConfigError(place("model.position") + ": " + error.what());
   }
+}
+
+void ModelOptions::validate_kind(const Place& place) const {
+  const std::string name = kKinds[static_cast<int>(kind)];
+  const bool decoder = kind == ModelKind::kDecoder, encoder = kind == ModelKind::kEncoder;
+  check<ConfigError>(decoder || memory == 0,
+                     "{}: model.memory is for model.kind decoder, which reads a text segment by "
+                     "segment; {} reads every sequence whole",
+                     place("model.memory"), name);
+  check<ConfigError>(decoder || window == 0,
+                     "{}: model.window counts back from a token in a text without end; it is for "
+                     "model.kind decoder, not {}",
+                     place("model.window"), name);
+  check<ConfigError>(encoder || !head_transform,
+                     "{}: model.head_transform is for model.kind encoder (BERT's head), not {}",
+                     place("model.head_transform"), name);
+  if (!enhanced_mask_decoder) return;
+  const std::string where = place("model.enhanced_mask_decoder");
+  check<ConfigError>(encoder,
+                     "{}: model.enhanced_mask_decoder guesses masked tokens: it is for model.kind "
+                     "encoder, not {}",
+                     where, name);
+  check<ConfigError>(norm_position == NormPosition::kPost,
+                     "{}: model.enhanced_mask_decoder applies the last block to its own output, "
+                     "which needs model.norm_position post",
+                     where);
+  check<ConfigError>(!position.options->adds_to_embeddings(),
+                     "{}: model.enhanced_mask_decoder brings absolute positions in behind the "
+                     "blocks, and model.position puts some at the input already",
+                     where);
+}
+
+void ModelOptions::validate_adaptive(const Place& place) const {
+  adaptive_softmax.validate(place, width);
+  if (!adaptive_softmax.active()) return;
+  if (vocabulary) {
+    adaptive_softmax.check_vocabulary(place("adaptive_softmax.cutoffs"), *vocabulary);
+  }
+  check<ConfigError>(tied_head,
+                     "{}: with model.adaptive_softmax its key `tied` says whether the head has "
+                     "tables of its own",
+                     place("model.tied_head"));
+  check<ConfigError>(!head_transform && head_scale == 1,
+                     "{}: model.adaptive_softmax goes with neither model.head_transform nor "
+                     "model.head_scale",
+                     place("model.adaptive_softmax"));
 }
 
 bool ModelOptions::has_bias(const std::string& linear) const {

@@ -12,6 +12,7 @@
 
 #include "core/backend.h"
 #include "core/config/fields.h"
+#include "layers/adaptive_softmax.h"
 #include "layers/position/method.h"
 
 namespace tapemeasure {
@@ -42,7 +43,9 @@ struct ModelOptions {
   bool tied_head = true;
   bool head_bias = false;
   bool head_transform = false;
+  bool enhanced_mask_decoder = false;
   double head_scale = 1;
+  AdaptiveSoftmaxOptions adaptive_softmax;
   std::string attention_scale_word = "rsqrt";
   double attention_scale = 0;  // where attention_scale is a number
   int64_t window = 0;
@@ -66,6 +69,12 @@ struct ModelOptions {
   bool has_bias(const std::string& linear) const;
   /// Standard deviation with which token embeddings start.
   double embedding_deviation() const;
+
+ private:
+  using Place = std::function<std::string(const std::string&)>;
+  /// The checks of what belongs to one kind of model alone.
+  void validate_kind(const Place& place) const;
+  void validate_adaptive(const Place& place) const;
 };
 
 }  // namespace tapemeasure

@@ -9,7 +9,9 @@ Stack::Stack(const ModelOptions& options, StackKind kind, const Scope& scope)
     : options_(options),
       kind_(kind),
       embedding_site_(hash_text((scope / "embedding").path())),
-      method_(options.position.options->build(options, scope / "position")),
+      method_(options.position.options->serves(kind != StackKind::kEncoder)
+                  ? options.position.options->build(options, scope / "position")
+                  : std::make_unique<PositionMethod>()),
       absolute_(options.position.options->build_absolute(options, scope / "position")) {
   if (options.embedding_norm) embedding_norm_.emplace(options, scope / "embedding_norm");
   blocks_.reserve(static_cast<size_t>(options.layers));
@@ -17,12 +19,18 @@ Stack::Stack(const ModelOptions& options, StackKind kind, const Scope& scope)
     blocks_.emplace_back(options, *method_, kind == StackKind::kCrossDecoder,
                          scope / "blocks" / layer);
   }
+  if (options.enhanced_mask_decoder) {
+    enhanced_ = &(scope / "enhanced" / "position")
+                     .parameter("weight", {options.context, options.width},
+                                Init::normal(options.embedding_deviation()), Role::kPosition);
+  }
   if (options.has_final_norm()) norm_.emplace(options, scope / "norm");
 }
 
 AttentionMask Stack::mask(const StackSource& source) const {
   AttentionMask mask{.causal = kind_ != StackKind::kEncoder,
                      .key_end = source.key_end,
+                     .prefix = source.prefix,
                      .documents = source.documents_BS};
   const auto narrow = [&](int64_t window) {
     if (window > 0) mask.window = mask.window > 0 ? std::min(mask.window, window) : window;
@@ -33,6 +41,13 @@ AttentionMask Stack::mask(const StackSource& source) const {
     narrow(source.lanes.memory ? source.lanes.memory->length() : options_.memory);
   }
   return mask;
+}
+
+Variable Stack::enhanced(Run& run, const Variable& x_BTD, BlockSource read) const {
+  read.rows_BSD = x_BTD;
+  Variable z_BTD = add_rows(run, x_BTD, run.tape.leaf(*enhanced_), 0);
+  for (int time = 0; time < 2; ++time) z_BTD = blocks_.back()(run, z_BTD, read);
+  return z_BTD;
 }
 
 Variable Stack::operator()(Run& run, const Variable& embedded_BTD,
@@ -56,15 +71,18 @@ Variable Stack::operator()(Run& run, const Variable& embedded_BTD,
       read.memory_BMD = memory->layer(index, source.lanes.first_sequence, batch);
       memory->keep(index, source.lanes.first_sequence, x_BTD.value());
     }
-    x_BTD = blocks_[layer](run, x_BTD, read);
+    const bool last = layer + 1 == blocks_.size();
+    x_BTD = last && enhanced_ ? enhanced(run, x_BTD, read) : blocks_[layer](run, x_BTD, read);
   }
   if (caches) caches->position += rows;
   return norm_ ? (*norm_)(run, x_BTD) : x_BTD;
 }
 
 std::optional<int64_t> Stack::longest() const {
-  const auto longest = method_->longest();
-  return longest || !absolute_ ? longest : absolute_->longest();
+  auto longest = method_->longest();
+  if (!longest && absolute_) longest = absolute_->longest();
+  if (!longest && enhanced_) longest = enhanced_->shape[0];
+  return longest;
 }
 
 }  // namespace tapemeasure

@@ -22,6 +22,7 @@ enum class StackKind {
 /// What a stack reads besides the tokens.
 struct StackSource {
   Tensor key_end = {};        ///< optional i32 [B]: tokens at or beyond it are padding
+  Tensor prefix = {};         ///< optional i32 [B]: tokens before it are seen by all
   Tensor documents_BS = {};   ///< optional i32, of every position from 0 on
   Variable encoded_BSD = {};  ///< an encoder's output, for a kCrossDecoder
   Tensor encoded_end = {};    ///< optional i32 [B]: rows of it at or beyond are padding
@@ -31,7 +32,8 @@ struct StackSource {
 
 class Stack {
  public:
-  /// Parameters "position.*", "embedding_norm.*", "blocks.*" and "norm.*" below `scope`.
+  /// Parameters "position.*", "embedding_norm.*", "blocks.*", "enhanced.*" and "norm.*" below
+  /// `scope`.
   Stack(const ModelOptions& options, StackKind kind, const Scope& scope);
 
   Variable operator()(Run& run, const Variable& embedded_BTD, const StackSource& source) const;
@@ -42,6 +44,9 @@ class Stack {
 
  private:
   AttentionMask mask(const StackSource& source) const;
+  /// DeBERTa's enhanced mask decoder (He et al. 2021, section 3.2): the last block twice, on what
+  /// it would have read with absolute positions added, which looks at that without them.
+  Variable enhanced(Run& run, const Variable& x_BTD, BlockSource read) const;
 
   ModelOptions options_;
   StackKind kind_;
@@ -50,6 +55,7 @@ class Stack {
   std::unique_ptr<PositionMethod> absolute_;  // beside a relative method, or null
   std::optional<NormLayer> embedding_norm_, norm_;
   std::vector<Block> blocks_;
+  Parameter* enhanced_ = nullptr;  // positions [context, D] of an enhanced mask decoder, or null
 };
 
 }  // namespace tapemeasure

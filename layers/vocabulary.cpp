@@ -3,9 +3,11 @@
 
 #include <optional>
 
+#include "layers/adaptive_vocabulary.h"
 #include "layers/initialisation.h"
 #include "layers/linear.h"
 #include "layers/norm.h"
+#include "layers/scored_rows.h"
 
 namespace tapemeasure {
 
@@ -40,11 +42,14 @@ class PlainVocabulary : public Vocabulary {
 
   CrossEntropy loss(Run& run, const Variable& hidden_BTD, const Tensor& targets_BT,
                     const LossOptions& options) const override {
-    return cross_entropy(run, transformed(run, hidden_BTD), weight(run), bias(run), targets_BT,
-                         {.factor = options.factor,
-                          .head_scale = options_.head_scale,
-                          .smoothing = options.smoothing,
-                          .classes = classes_});
+    return over_scored_rows(
+        run, hidden_BTD, targets_BT, [&](const Variable& hidden, const Tensor& targets) {
+          return cross_entropy(run, transformed(run, hidden), weight(run), bias(run), targets,
+                               {.factor = options.factor,
+                                .head_scale = options_.head_scale,
+                                .smoothing = options.smoothing,
+                                .classes = classes_});
+        });
   }
 
   Variable logits(Run& run, const Variable& hidden_BTD) const override {
@@ -75,6 +80,7 @@ class PlainVocabulary : public Vocabulary {
 }  // namespace
 
 std::unique_ptr<Vocabulary> make_vocabulary(const ModelOptions& options, const Scope& scope) {
+  if (options.adaptive_softmax.active()) return make_adaptive_vocabulary(options, scope);
   return std::make_unique<PlainVocabulary>(options, scope);
 }
 

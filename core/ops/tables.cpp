@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reading rows of a table: by token id, and by position.
+// Reading rows of a table: by token id, and by position; and writing rows to their places.
+#include <vector>
+
 #include "core/error.h"
 #include "core/ops.h"
 
@@ -15,6 +17,40 @@ Variable embedding(Run& run, const Variable& table, const Tensor& ids, double fa
   return run.tape.record("embedding", y, {table}, [ids, factor](Gradients& g) {
     g.output().backend().embed_grad(ids, g.output(), factor, g.input(0));
   });
+}
+
+Variable rows(Run& run, const Variable& x, int64_t first, int64_t count) {
+  check<ShapeError>(first >= 0 && first + count <= x.shape()[0],
+                    "rows: {} rows from {} on are not in x {}", count, first, x.shape());
+  const Tensor y = x.value().rows(first, count);
+  return run.tape.record("rows", y, {x}, [first, count](Gradients& g) {
+    const Into into = g.input(0);
+    Backend& backend = g.output().backend();
+    if (into.write == Write::kSet) backend.fill(into, 0);
+    backend.scale(1, g.output(), {into.tensor.rows(first, count), Write::kAdd});
+  });
+}
+
+Variable scatter_rows(Run& run, std::span<const Variable> parts, std::span<const Tensor> ids,
+                      int64_t count) {
+  const int64_t width = parts[0].shape()[-1];
+  Backend& backend = parts[0].value().backend();
+  const Tensor y = empty(backend, {count, width}, parts[0].value().dtype());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Tensor& part = parts[i].value();
+    check<ShapeError>(part.shape()[-1] == width && part.count() == ids[i].count() * width,
+                      "scatter_rows: part {} does not fit ids {} and width {}", part.shape(),
+                      ids[i].shape(), width);
+    backend.embed_grad(ids[i], part, 1, {y, i == 0 ? Write::kSet : Write::kAdd});
+  }
+  return run.tape.record("scatter_rows", y, parts,
+                         [places = std::vector<Tensor>(ids.begin(), ids.end())](Gradients& g) {
+                           for (size_t i = 0; i < places.size(); ++i) {
+                             const int input = static_cast<int>(i);
+                             if (!g.wanted(input)) continue;
+                             g.output().backend().embed(g.output(), places[i], 1, g.input(input));
+                           }
+                         });
 }
 
 Variable add_rows(Run& run, const Variable& x_BTD, const Variable& table, int64_t first_row,

@@ -44,6 +44,7 @@ class Learned : public PositionMethod {
 class LearnedOptions : public PositionOptions {
  public:
   std::string refuses_memory() const override { return absolute_memory_conflict("learned"); }
+  bool adds_to_embeddings() const override { return true; }
 
   std::unique_ptr<PositionMethod> build(const ModelOptions& model,
                                         const Scope& scope) const override {

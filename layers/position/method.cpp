@@ -47,6 +47,8 @@ std::string RelativeOptions::refuses_memory() const {
   return absolute_memory_conflict(absolute_ == kLearned ? "learned" : "sinusoidal");
 }
 
+bool RelativeOptions::adds_to_embeddings() const { return absolute_ != kNone; }
+
 std::unique_ptr<PositionMethod> RelativeOptions::build_absolute(const ModelOptions& model,
                                                                 const Scope& scope) const {
   if (absolute_ == kNone) return nullptr;

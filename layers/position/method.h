@@ -74,6 +74,13 @@ class PositionOptions : public KindOptions {
   virtual void validate(const ModelOptions&) const {}
   /// Why it cannot go with segment memory, or "".
   virtual std::string refuses_memory() const { return ""; }
+  /// True if it tells positions by what it adds to the embeddings.
+  virtual bool adds_to_embeddings() const { return false; }
+  /// False if stacks with a causal mask, or those without, go without the method.
+  virtual bool serves(bool causal) const {
+    (void)causal;
+    return true;
+  }
   /// `scope` is "position": for parameters that all layers share.
   virtual std::unique_ptr<PositionMethod> build(const ModelOptions& model,
                                                 const Scope& scope) const = 0;
@@ -87,6 +94,7 @@ class RelativeOptions : public PositionOptions {
  public:
   void visit(Fields& f) override;
   std::string refuses_memory() const override;
+  bool adds_to_embeddings() const override;
   std::unique_ptr<PositionMethod> build_absolute(const ModelOptions& model,
                                                  const Scope& scope) const override;
 

@@ -48,6 +48,7 @@ class SinusoidalOptions : public PositionOptions {
   }
 
   std::string refuses_memory() const override { return absolute_memory_conflict("sinusoidal"); }
+  bool adds_to_embeddings() const override { return true; }
 
   std::unique_ptr<PositionMethod> build(const ModelOptions& model, const Scope&) const override {
     const double matching = std::sqrt(2.0) * model.embedding_deviation() * model.embedding_scale;

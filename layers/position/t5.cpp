@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // T5's relative bias (Raffel et al. 2020, section 2.1, as released): bias_h[b(j - i)], a number per
 // head and bucket of distances, not scaled; one table for all layers, or one for each. Which
-// buckets there are follows from the mask: with a causal one all of them are for the past.
+// buckets there are follows from the mask: with a causal one all of them are for the past. Either
+// stack of an encoder-decoder has tables of its own; attention across has none.
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/host.h"
 #include "layers/options.h"
 #include "layers/position/buckets.h"
@@ -86,13 +88,21 @@ class T5Options : public RelativeOptions {
     f.integer("buckets", shape_.buckets, {2, 1 << 12}, "buckets of distances");
     f.integer("max_distance", shape_.max_distance, {2, 1 << 24},
               "buckets grow logarithmically up to here; all beyond share one", "tokens");
+    static const char* const kStacks[] = {"both", "encoder", "decoder"};
     f.boolean("shared", shared_, "one table for all layers");
+    f.choose("stacks", stacks_, kStacks, "which stacks of an encoder-decoder have the bias");
     RelativeOptions::visit(f);
   }
 
-  void validate(const ModelOptions&) const override {
-    // A causal model's buckets; those of the other mask reach less far and are checked when made.
-    T5Buckets(shape_.buckets, shape_.max_distance, true);
+  void validate(const ModelOptions& model) const override {
+    check<ConfigError>(model.kind == ModelKind::kEncoderDecoder || stacks_ == Stacks::kBoth,
+                       "position.stacks chooses between the stacks of an encoder-decoder: leave it "
+                       "at both");
+    if (model.kind != ModelKind::kEncoder) T5Buckets(shape_.buckets, shape_.max_distance, true);
+    if (model.kind != ModelKind::kDecoder) T5Buckets(shape_.buckets, shape_.max_distance, false);
+  }
+  bool serves(bool causal) const override {
+    return stacks_ != (causal ? Stacks::kEncoder : Stacks::kDecoder);
   }
 
   std::unique_ptr<PositionMethod> build(const ModelOptions& model,
@@ -103,8 +113,10 @@ class T5Options : public RelativeOptions {
   }
 
  private:
+  enum class Stacks { kBoth, kEncoder, kDecoder };
   T5Shape shape_;
   bool shared_ = true;
+  Stacks stacks_ = Stacks::kBoth;
 };
 
 }  // namespace

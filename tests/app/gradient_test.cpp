@@ -29,16 +29,29 @@ class Subject {
               sets)) {
       config.set(set);
     }
-    experiment_ = read_experiment(config);
+    // The model alone, whatever it is trained for.
+    config.into(experiment_);
+    experiment_.model.validate([&](const std::string& key) { return config.place(key); });
     model_ = std::make_unique<Model>(experiment_, nullptr);
-    std::vector<int32_t> tokens, targets;
+    std::vector<int32_t> tokens, targets, source;
     for (uint64_t i = 0; i < kSequences * kContext; ++i) {
       tokens.push_back(static_cast<int32_t>(random_below(1, i, kVocabulary)));
       targets.push_back(static_cast<int32_t>(random_below(2, i, kVocabulary)));
+      source.push_back(static_cast<int32_t>(random_below(3, i, kVocabulary)));
     }
     targets[4] = -1;  // not scored
-    tokens_ = to_tensor(*model_->backend, {kSequences, kContext}, tokens);
-    targets_ = to_tensor(*model_->backend, {kSequences, kContext}, targets);
+    Backend& backend = *model_->backend;
+    input_.tokens_BT = to_tensor(backend, {kSequences, kContext}, tokens);
+    const Tensor lengths = to_tensor(backend, {kSequences}, std::vector<int32_t>{kContext, 4});
+    if (experiment_.model.kind == ModelKind::kEncoder) {
+      input_.lengths_B = lengths;
+      targets[kContext + 4] = targets[kContext + 5] = -1;
+    }
+    if (experiment_.model.kind == ModelKind::kEncoderDecoder) {
+      input_.source_BS = to_tensor(backend, {kSequences, kContext}, source);
+      input_.source_lengths_B = lengths;
+    }
+    targets_ = to_tensor(backend, {kSequences, kContext}, targets);
   }
 
   ParameterStore& store() { return model_->store; }
@@ -62,7 +75,7 @@ class Subject {
     run.seed = 5;
     run.begin(3, 0);
     if (backward) store().clear_gradients();
-    const Variable hidden = model_->network->hidden(run, {tokens_});
+    const Variable hidden = model_->network->hidden(run, input_);
     const CrossEntropy result = model_->network->loss(run, hidden, targets_, {.factor = 1.0 / 11});
     if (backward) {
       tape.backward(result.loss);
@@ -73,7 +86,8 @@ class Subject {
 
   Experiment experiment_;
   std::unique_ptr<Model> model_;
-  Tensor tokens_, targets_;
+  ModelInput input_;
+  Tensor targets_;
 };
 
 double largest(const Tensor& x) {
@@ -91,10 +105,13 @@ double largest(ParameterStore& store) {
 
 /// Softmax does not see what is added to all logits of a row, so a key's bias, q.b, has no gradient
 /// unless the method rotates keys (rope) or gives them a term of their own (deberta); there the
-/// bias of the projected table, the same for all distances, has none.
+/// bias of the projected table, the same for all distances, has none. Attention across to an
+/// encoder has no terms at all.
 bool is_always_zero(const std::string& name, const std::string& method) {
-  static const std::regex kKeyBias("blocks\\.[0-9]+\\.attention\\.key\\.bias");
-  static const std::regex kTableBias("blocks\\.[0-9]+\\.attention\\.position\\.key\\.bias");
+  static const std::regex kKeyBias(".*blocks\\.[0-9]+\\.attention\\.key\\.bias");
+  static const std::regex kTableBias(".*blocks\\.[0-9]+\\.attention\\.position\\.key\\.bias");
+  static const std::regex kCrossBias(".*blocks\\.[0-9]+\\.cross\\.key\\.bias");
+  if (std::regex_match(name, kCrossBias)) return true;
   if (method == "deberta") return std::regex_match(name, kTableBias);
   return method != "rope" && std::regex_match(name, kKeyBias);
 }
@@ -186,35 +203,44 @@ Sets combination(int number) {
   return sets;
 }
 
-class Gradient : public ::testing::TestWithParam<std::string> {};
+struct Case {
+  std::string method, kind;
+  std::string position() const { return "model.position.kind=" + method; }
+  std::string model() const { return "model.kind=" + kind; }
+  bool is_decoder() const { return kind == "decoder"; }
+};
+
+class Gradient : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Gradient, OfWholeModelsMatchFiniteDifferences) {
-  const std::string method = GetParam();
-  const std::string position = "model.position.kind=" + method;
+  const Case& given = GetParam();
   for (const char* norm : {"pre", "post"}) {
     for (const char* dropout : {"0", "0.3"}) {
-      check_gradients({position, std::string("model.norm_position=") + norm,
+      check_gradients({given.model(), given.position(), std::string("model.norm_position=") + norm,
                        std::string("model.dropout=") + dropout},
-                      method);
+                      given.method);
     }
   }
-  for (int number = 0; number < 100; ++number) {
-    check_gradients(with({position}, combination(number)), method);
+  const int combinations = given.is_decoder() ? 100 : 20;
+  for (int number = 0; number < combinations; ++number) {
+    Sets sets = combination(number);
+    if (!given.is_decoder()) std::erase(sets, "model.window=3");
+    check_gradients(with({given.model(), given.position()}, sets), given.method);
   }
 }
 
 // R119 and style 3.7: at the start of training too, nothing that is trained is cut off.
 TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
-  const std::string method = GetParam();
+  const std::string method = GetParam().method;
   for (const char* initialisation : {"scaled", "gpt2"}) {
-    Subject subject(
-        {"model.position.kind=" + method, std::string("model.initialisation=") + initialisation});
+    Subject subject({GetParam().model(), GetParam().position(),
+                     std::string("model.initialisation=") + initialisation});
     subject.gradients();
     const double most = largest(subject.store());
     // With all weights at 0.02 deberta's position terms, products of three small factors, start far
     // below the rest.
     static const std::regex kSmall(
-        "blocks\\.[0-9]+\\.attention\\.(key\\.bias|position\\.(key|query)\\.weight)");
+        ".*blocks\\.[0-9]+\\.attention\\.(key\\.bias|position\\.(key|query)\\.weight)");
     const bool tiny = method == "deberta" && std::string(initialisation) == "gpt2";
     for (const Parameter& parameter : subject.store().all()) {
       if (is_always_zero(parameter.name, method)) continue;
@@ -224,14 +250,49 @@ TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
   }
 }
 
-std::vector<std::string> methods() {
-  std::vector<std::string> names;
-  for (const auto& kind : position_methods()) names.push_back(kind.name);
-  return names;
+// What only some kinds of models are made of.
+TEST(GradientOfParts, MatchFiniteDifferences) {
+  const std::string deberta = "model.position={kind: deberta, max_distance: 4}";
+  check_gradients({"model.kind=encoder", "model.head_transform=true", "model.norm_position=post"},
+                  "learned");
+  for (const char* layers : {"1", "3"}) {
+    for (const char* dropout : {"0", "0.3"}) {
+      check_gradients(
+          {"model.kind=encoder", "model.enhanced_mask_decoder=true", "model.norm_position=post",
+           std::string("model.layers=") + layers, std::string("model.dropout=") + dropout, deberta},
+          "deberta");
+    }
+  }
+  for (const char* stacks : {"encoder", "decoder"}) {
+    check_gradients({"model.kind=encoder_decoder",
+                     std::string("model.position={kind: t5, stacks: ") + stacks + "}"},
+                    "t5");
+  }
+  check_gradients({"model.kind=encoder_decoder",
+                   "model.position={kind: alibi, learned: true, absolute: learned}"},
+                  "alibi");
+  for (const char* adaptive :
+       {"{cutoffs: [4, 7]}", "{cutoffs: [4, 7], tied: false}",
+        "{cutoffs: [4, 7], div_val: 2, tied_projections: [false, true, true]}",
+        "{cutoffs: [4, 7], div_val: 2, tied: false}",
+        "{cutoffs: [3], div_val: 4, tied: false, tied_projections: [true, false]}"}) {
+    check_gradients({std::string("model.adaptive_softmax=") + adaptive, "model.embedding_scale=2",
+                     "model.position={kind: transformer_xl}"},
+                    "transformer_xl");
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, Gradient, ::testing::ValuesIn(methods()),
-                         [](const auto& info) { return info.param; });
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* kind : {"decoder", "encoder", "encoder_decoder"}) {
+    for (const auto& method : position_methods()) all.push_back({method.name, kind});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Gradient, ::testing::ValuesIn(cases()), [](const auto& info) {
+  return info.param.kind + "_" + info.param.method;
+});
 
 }  // namespace
 }  // namespace tapemeasure::testing

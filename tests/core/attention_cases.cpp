@@ -84,6 +84,7 @@ AttentionProblem::AttentionProblem(Backend& backend, DType dtype, const Attentio
   call.mask.key_begin = integers(given.key_begin, {s.batch});
   call.mask.key_end = integers(given.key_end, {s.batch});
   call.mask.documents = integers(given.documents, {s.batch, s.keys});
+  call.mask.prefix = integers(given.prefix, {s.batch});
   call.dropout = {given.dropout, 0x123456789ABCDEFull, 5};
   add_terms(given);
   dout = random({s.batch * s.queries, width}, 1);

@@ -30,7 +30,7 @@ struct AttentionCase {
   TableLayout layout = TableLayout::kShared;
   bool causal = true;
   int64_t window = 0;
-  std::vector<int32_t> key_begin = {}, key_end = {}, documents = {};
+  std::vector<int32_t> key_begin = {}, key_end = {}, documents = {}, prefix = {};
   double dropout = 0;
   bool packed = false;  // q, k and v in one matrix, wider than the three
   Write write = Write::kSet;

@@ -129,6 +129,20 @@ std::vector<OpCase> op_cases() {
        [](Run& r, const Inputs& x) {
          return embedding(r, x[0], ids_of(x[0], {3, 5}, 6), 1.3);
        }},
+      {"rows", "", {{6, 4}}, [](Run& r, const Inputs& x) { return rows(r, x[0], 2, 3); }},
+      {"rows",
+       "of a vector, twice",
+       {{6}},
+       [](Run& r, const Inputs& x) { return add(r, rows(r, x[0], 0, 4), rows(r, x[0], 2, 4)); }},
+      {"scatter_rows",
+       "",
+       {{1, 3, 4}, {2, 4}},
+       [](Run& r, const Inputs& x) {
+         Backend& backend = x[0].value().backend();
+         const Tensor ids[] = {to_tensor(backend, {1, 3}, std::vector<int32_t>{5, 0, 2}),
+                               to_tensor(backend, {1, 2}, std::vector<int32_t>{3, 2})};
+         return scatter_rows(r, x, ids, 7);
+       }},
       {"add_rows",
        "",
        {{2, 3, 4}, {6, 4}},

@@ -27,6 +27,11 @@ struct FixtureOptions {
   Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
   Chosen<ScheduleOptions> schedule{"constant", nullptr};
   int64_t new_tokens = 0;
+  struct Beam {
+    int64_t width = 0, end = 0;  // width 0: none
+    double length_penalty = 1;
+    void visit(Fields& f);
+  } beam;
   int mask = 0;  // of an attention: causal, full, window
 
   void visit(Fields& f);
@@ -50,8 +55,9 @@ class Fixture {
 
   /// Ids as an i32 tensor; -100 becomes "not scored".
   Tensor ids(const std::string& name, Backend& backend) const;
-  /// Copies "parameter/*" over the parameters of `store`; every one must be there and fit.
-  void load_parameters(ParameterStore& store) const;
+  /// Copies "parameter/*" over the parameters of `store`; every one must be there and fit, but for
+  /// those whose names begin with `without`.
+  void load_parameters(ParameterStore& store, const std::string& without = "") const;
 
   /// Compares an array under expect/.
   void expect(const std::string& name, const std::vector<double>& ours, const Place& place) const;
@@ -72,9 +78,6 @@ class Fixture {
 std::unique_ptr<Model> build_model(const Fixture& fixture, const FixtureOptions& options,
                                    const Place& place);
 
-/// What the fixture needs that is not built yet, or "". Decided by its kind and config alone.
-std::string awaits(const Fixture& fixture);
-
 // One runner per kind.
 void run_attention(const Fixture& fixture, const Place& place);
 void run_model(const Fixture& fixture, const Place& place);
@@ -82,6 +85,7 @@ void run_training(const Fixture& fixture, const Place& place);
 void run_generation(const Fixture& fixture, const Place& place);
 void run_optimizer(const Fixture& fixture, const Place& place);
 void run_schedule(const Fixture& fixture, const Place& place);
+void run_softmax(const Fixture& fixture, const Place& place);
 void run_positions(const Fixture& fixture, const Place& place);
 
 }  // namespace tapemeasure::golden

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fixtures of parts: optimizers, schedules, sinusoids.
+// Fixtures of parts: optimizers, schedules, sinusoids, adaptive softmax.
 #include "core/host.h"
+#include "layers/vocabulary.h"
 #include "tests/golden/fixture.h"
 
 namespace tapemeasure::golden {
@@ -65,6 +66,27 @@ void run_positions(const Fixture& fixture, const Place& place) {
   // What is added to embeddings of 0 is the table itself.
   const Variable none(zeros(*backend, {1, shape[0], shape[1]}, place.dtype));
   fixture.expect("table", to_doubles(method->embed(run, none, 0).value()), place);
+}
+
+void run_softmax(const Fixture& fixture, const Place& place) {
+  const FixtureOptions options = fixture.options();
+  const auto backend = make_backend(place.backend);
+  ParameterStore store;
+  const auto vocabulary = make_vocabulary(options.model, Scope(store));
+  store.allocate(*backend, place.dtype, 1);
+  // Untied, the head needs no input, and the fixture has none.
+  fixture.load_parameters(store, options.model.adaptive_softmax.tied ? "" : "embedding.");
+  const std::vector<int64_t> shape = fixture.shape("input/x");
+  Tape tape;
+  tapemeasure::Run run(tape, true);
+  const Variable x = tape.input(
+      to_tensor(*backend, {1, shape[0], shape[1]}, place.dtype, fixture.reals("input/x")));
+  const CrossEntropy result = vocabulary->loss(run, x, fixture.ids("input/targets", *backend),
+                                               {.factor = 1 / static_cast<double>(shape[0])});
+  fixture.expect("losses", to_doubles(result.losses), place);
+  tape.backward(result.loss);
+  store.complete_gradients();
+  fixture.expect_gradients(store, {{"x", to_doubles(tape.gradient(x))}}, place);
 }
 
 }  // namespace tapemeasure::golden

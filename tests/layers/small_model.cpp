@@ -108,17 +108,19 @@ std::vector<std::vector<double>> by_sequence(const Variable& x_BTD) {
 }
 }  // namespace
 
-std::vector<std::vector<double>> SmallModel::hidden(const Tensor& tokens_BT, Caches* caches) const {
+std::vector<std::vector<double>> SmallModel::hidden(const ModelInput& input) const {
   Tape tape(false);
   Run run(tape);
-  return by_sequence(network->hidden(run, {.tokens_BT = tokens_BT, .caches = caches}));
+  return by_sequence(network->hidden(run, input));
+}
+
+std::vector<std::vector<double>> SmallModel::hidden(const Tensor& tokens_BT, Caches* caches) const {
+  return hidden({.tokens_BT = tokens_BT, .caches = caches});
 }
 
 std::vector<std::vector<double>> SmallModel::hidden(const Tensor& tokens_BT,
                                                     const MemoryLanes& lanes) const {
-  Tape tape(false);
-  Run run(tape);
-  return by_sequence(network->hidden(run, {.tokens_BT = tokens_BT, .lanes = lanes}));
+  return hidden({.tokens_BT = tokens_BT, .lanes = lanes});
 }
 
 double difference(const std::vector<double>& a, const std::vector<double>& b) {

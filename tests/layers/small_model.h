@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small decoders made from YAML, for tests that hold for every position method.
+// Small models made from YAML, for tests that hold for every position method.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,6 +41,7 @@ struct SmallModel {
   /// Hidden states without gradients, as [B][T * D].
   std::vector<std::vector<double>> hidden(const Tensor& tokens_BT, Caches* caches = nullptr) const;
   std::vector<std::vector<double>> hidden(const Tensor& tokens_BT, const MemoryLanes& lanes) const;
+  std::vector<std::vector<double>> hidden(const ModelInput& input) const;
 };
 
 /// The largest |a - b|, and the largest |b|.

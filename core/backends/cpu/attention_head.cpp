@@ -28,7 +28,9 @@ AttentionPlan::AttentionPlan(Backend& memory, const AttentionCall& call, bool fo
   }
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t s = 0; s < strips; ++s) longest = std::max(longest, strip(b, s).columns());
-    if (!call.mask.key_begin.defined() && !call.mask.key_end.defined()) break;
+    const AttentionMask& mask = call.mask;
+    const bool differ = mask.key_begin.defined() || mask.key_end.defined() || mask.prefix.defined();
+    if (!differ) break;
   }
 }
 
@@ -57,11 +59,12 @@ Strip AttentionPlan::strip(int64_t sequence, int64_t index) const {
   if (mask.key_end.defined()) {
     last_key = std::min<int64_t>(last_key, mask.key_end.data<int32_t>()[sequence]);
   }
+  const int64_t prefix = mask.prefix.defined() ? mask.prefix.data<int32_t>()[sequence] : 0;
   int64_t least = shape.keys, most = 0;
   for (int64_t i = 0; i < strip.rows; ++i) {
     const int64_t own = shape.first_query + strip.first + i - shape.first_key;
     int64_t low = first_key, high = last_key;
-    if (mask.causal) high = std::min(high, own + 1);
+    if (mask.causal) high = std::min(high, std::max(own + 1, prefix));
     if (mask.window > 0) {
       low = std::max(low, own - mask.window + 1);
       high = std::min(high, own + mask.window);

@@ -9,7 +9,8 @@ OffsetRange reachable_offsets(const AttentionCall& call) {
   const AttentionShape& s = call.shape;
   const int64_t least = s.first_key - (s.first_query + s.queries - 1);
   OffsetRange range{least, s.first_key + s.keys - 1 - s.first_query};
-  if (call.mask.causal) range.last = std::min<int64_t>(range.last, 0);
+  if (call.mask.causal && !call.mask.prefix.defined())
+    range.last = std::min<int64_t>(range.last, 0);
   if (call.mask.window > 0) {
     range.first = std::max(range.first, 1 - call.mask.window);
     range.last = std::min(range.last, call.mask.window - 1);

@@ -47,7 +47,8 @@ class Pairs {
   bool visible(int64_t b, int64_t i, int64_t j) const {
     const AttentionMask& mask = call.mask;
     const int64_t r = offset(i, j);
-    if (mask.causal && r > 0) return false;
+    const bool in_prefix = mask.prefix.defined() && j < mask.prefix.data<int32_t>()[b];
+    if (mask.causal && r > 0 && !in_prefix) return false;
     if (mask.window > 0 && std::abs(r) >= mask.window) return false;
     if (mask.key_begin.defined() && j < mask.key_begin.data<int32_t>()[b]) return false;
     if (mask.key_end.defined() && j >= mask.key_end.data<int32_t>()[b]) return false;
