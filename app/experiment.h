@@ -8,8 +8,7 @@
 
 #include "core/config/config.h"
 #include "core/config/fields.h"
-#include "data/batcher.h"
-#include "data/token_file.h"
+#include "data/objective/objective.h"
 #include "layers/options.h"
 #include "optim/schedule.h"
 #include "optim/update_rule.h"
@@ -19,12 +18,14 @@ namespace tapemeasure {
 /// The `data:` section.
 struct DataOptions {
   std::vector<std::string> text;
+  std::string source, target;  // of translations
   std::string tokenizer = "byte";
   std::vector<double> split = {90, 5, 5};
   DataOrder order = DataOrder::kShuffled;
 
   void visit(Fields& f);
   PrepareOptions prepare_options() const { return {text, tokenizer, split}; }
+  PairOptions pair_options() const { return {source, target, tokenizer, split}; }
 };
 
 enum class Precision { kF32, kF64 };
@@ -53,6 +54,7 @@ struct TrainerOptions {
 struct Experiment {
   DataOptions data;
   ModelOptions model;
+  Chosen<ObjectiveOptions> objective;  ///< its default goes with model.kind
   Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
   Chosen<ScheduleOptions> schedule{"cosine", nullptr};
   TrainerOptions trainer;
@@ -63,6 +65,8 @@ struct Experiment {
   int64_t micro_sequences() const {
     return trainer.micro_batch_tokens.value_or(trainer.batch_tokens) / model.context;
   }
+  /// What the objective is told; `vocabulary` is the tokenizer's.
+  ObjectiveSetting setting(int64_t vocabulary) const;
   DType dtype() const { return trainer.precision == Precision::kF64 ? DType::kF64 : DType::kF32; }
 };
 
