@@ -76,7 +76,7 @@ int run(GenerateArguments arguments) {
   if (arguments.greedy) sampling.temperature = 0;
   check<ConfigError>(
       !arguments.prompt.empty() || !arguments.mask.empty() || !arguments.source.empty(),
-      "the prompt is empty: give at least one character");
+      "the prompt is empty: give --prompt, --mask or --source at least one character");
   const SavedModel saved = load_model(arguments.model, {});
   if (told(arguments, saved)) return 0;
   Log log;
@@ -111,12 +111,14 @@ void add_generate(CLI::App& app, Action& action) {
   auto a = std::make_shared<GenerateArguments>();
   verb->add_option("model", a->model, "run directory (its best checkpoint) or checkpoint")
       ->required();
-  CLI::Option_group* input = verb->add_option_group("input", "what the model goes on from");
-  input->add_option("--prompt", a->prompt, "decoders: text to continue");
-  input->add_option("--mask", a->mask, "encoders: a text in which each [MASK] is to be guessed");
-  input->add_option("--source", a->source,
-                    "encoder_decoders, and decoders trained on a task: what is to be answered");
-  input->require_option(1);
+  auto* prompt = verb->add_option("--prompt", a->prompt, "decoders: text to continue");
+  auto* mask =
+      verb->add_option("--mask", a->mask, "encoders: a text in which each [MASK] is to be guessed")
+          ->excludes(prompt);
+  verb->add_option("--source", a->source,
+                   "encoder_decoders, and decoders trained on a task: what is to be answered")
+      ->excludes(prompt)
+      ->excludes(mask);
   verb->add_option("--tokens", a->sampling.tokens, "new tokens")
       ->check(whole_number_between(0, int64_t{1} << 32))
       ->capture_default_str();
