@@ -105,7 +105,7 @@ TEST(ObjectiveConfig, ContradictionsAreNamedWithTheirPlace) {
   expect(config("", "decoder", "text: a.txt, source: b.txt"),
          {"c.yaml:1:21: ", "data.source goes with objective.kind translation, not causal"});
   expect(config("kind: reverse", "decoder", ""),
-         {"c.yaml:1:12: ",
+         {"c.yaml:1:1: ",
           "strings of objective.lengths 16 make sequences of 33, but model.context "
           "is 16"});
   expect(config("kind: masked, mask: 0.7, random: 0.4", "encoder", "text: a.txt"),
