@@ -54,9 +54,8 @@ Learner::Learner(const Experiment& experiment, Model& model, const Corpus& corpu
 int64_t Learner::at_once() const {
   int64_t length = batch_.tokens_BT.shape()[1];
   if (batch_.source_BS.defined()) length = std::max(length, batch_.source_BS.shape()[1]);
-  // Batches of varying length fill as many tokens, and those of strings have fewer than a context.
-  const int64_t tokens = experiment_.trainer.micro_batch_tokens.value();
-  return std::max<int64_t>({1, tokens / length, experiment_.micro_sequences()});
+  // Batches of translations vary in length: what goes together is a number of tokens.
+  return std::max<int64_t>(1, *experiment_.trainer.micro_batch_tokens / length);
 }
 
 double Learner::accumulate() {

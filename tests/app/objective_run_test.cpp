@@ -8,6 +8,7 @@
 
 #include "app/answer.h"
 #include "app/objective_evaluation.h"
+#include "core/host.h"
 #include "tests/app/run_fixture.h"
 
 namespace tapemeasure::testing {
@@ -87,7 +88,8 @@ TEST_P(Objectives, ResumesBitwise) {
   }
 }
 
-// Weighted by scored tokens: micro-batches of different numbers of targets are parts of one mean.
+// R6. Weighted by scored tokens: micro-batches of different numbers of targets are parts of one
+// mean.
 TEST_P(Objectives, AccumulationIsTheSameMean) {
   for (const char* backend : {"reference", "cpu"}) {
     const Sets these = sets({"optimizer.learning_rate=1e-3", "model.dropout=0.1",
@@ -140,6 +142,47 @@ TEST_P(Objectives, EvaluationsAreEqual) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Objectives, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
+// Padding is seen by nobody: a pair costs the same, whatever stands beside it in its batch.
+TEST(Evaluations, DoNotDependOnTheBatch) {
+  const Workspace workspace;
+  for (const size_t which : {4, 6}) {  // translation, reverse
+    Session session(workspace, sets_of(workspace, kCases[which], {"model.dropout=0"}));
+    for (int step = 0; step < 5; ++step) session.learner.step();
+    double nats[2];
+    for (const int64_t tokens : {10, 400}) {
+      session.experiment.trainer.micro_batch_tokens = tokens;
+      const auto source = evaluation_source(session.model, session.experiment,
+                                            session.tokens.part(Split::kTrain), std::nullopt);
+      nats[tokens > 10] = evaluate_objective(session.model, session.experiment, *source).nats;
+    }
+    EXPECT_NEAR(nats[1] / nats[0], 1, 1e-6) << kCases[which].name;
+  }
+}
+
+// A question's padding in a batch of training strings is seen by nobody either.
+TEST(Evaluations, PaddedSourcesCostTheSame) {
+  const Workspace workspace;
+  Session session(workspace, sets_of(workspace, kCases[6], {"model.dropout=0"}));
+  Batch batch;
+  session.learner.batches().at(0, *session.model.backend, batch);
+  const auto losses = [&] {
+    Tape tape(false);
+    tapemeasure::Run run(tape);
+    const Variable hidden = session.model.network->hidden(run, input_of(batch, 0, 3));
+    return to_doubles(session.model.network->loss(run, hidden, batch.targets_BT, {}).losses);
+  };
+  const std::vector<double> before = losses();
+  const int64_t width = batch.source_BS.shape()[1];
+  int changed = 0;
+  for (int64_t s = 0; s < 3; ++s) {
+    for (int64_t t = batch.source_lengths_B.data<int32_t>()[s]; t < width; ++t, ++changed) {
+      batch.source_BS.data<int32_t>()[s * width + t] = 0;
+    }
+  }
+  EXPECT_GT(changed, 0);
+  EXPECT_EQ(losses(), before);
+}
+
 // One pass over the right answers decides what greedy decoding would give.
 TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
   for (const char* kind : {"decoder", "encoder_decoder"}) {
@@ -175,7 +218,7 @@ TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
   }
 }
 
-// Rows beyond the special tokens (a padded vocabulary) are never predicted.
+// R140. Rows beyond the special tokens (a padded vocabulary) are never predicted.
 TEST(Answers, StayWithinTheVocabulary) {
   const Workspace workspace;
   Session session(workspace, sets_of(workspace, kCases[6], {"model.vocabulary=64"}));

@@ -124,6 +124,19 @@ TEST(Masked, EvaluationsDependOnTheirOwnSeedOnly) {
   EXPECT_EQ(row_of(batch_at(*alone, 33).tokens_BT, 0), row_of(batch_at(*one, 1).tokens_BT, 1));
 }
 
+// R144. A batch is a value: a later one does not change it, unless it is filled into it.
+TEST(Masked, LaterBatchesLeaveEarlierOnesAlone) {
+  const RandomText text(5000, kVocabulary);
+  const auto options = objective("kind: masked");
+  const auto source = options->training(text.part, setting());
+  Batch first = batch_at(*source, 0);
+  const std::vector<int32_t> numbers = numbers_of(first);
+  const Batch second = batch_at(*source, 1);
+  EXPECT_EQ(numbers_of(first), numbers);
+  source->at(1, test_backend(), first);
+  EXPECT_EQ(numbers_of(first), numbers_of(second));
+}
+
 TEST(Masked, EdgesAndRefusals) {
   const RandomText text(100, kVocabulary);
   ObjectiveSetting tiny = setting();
