@@ -183,6 +183,23 @@ TEST(Evaluations, PaddedSourcesCostTheSame) {
   EXPECT_EQ(losses(), before);
 }
 
+/// Batches whose answers have another last token than the right one.
+class Spoilt : public FiniteSource {
+ public:
+  explicit Spoilt(const FiniteSource& source) : source_(source) {}
+  int64_t batches() const override { return source_.batches(); }
+  void at(int64_t step, Backend& backend, Batch& batch) const override {
+    source_.at(step, backend, batch);
+    const int64_t width = batch.targets_BT.shape()[1];
+    for (int64_t s = 0; s < batch.targets_BT.shape()[0]; ++s) {
+      --batch.targets_BT.data<int32_t>()[(s + 1) * width - 1];
+    }
+  }
+
+ private:
+  const FiniteSource& source_;
+};
+
 // One pass over the right answers decides what greedy decoding would give.
 TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
   for (const char* kind : {"decoder", "encoder_decoder"}) {
@@ -213,6 +230,7 @@ TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
     }
     EXPECT_EQ(result.answers, 30);
     EXPECT_EQ(result.exact, exact) << kind;
+    EXPECT_EQ(evaluate_objective(model, session.experiment, Spoilt(*source)).exact, 0);
     EXPECT_TRUE(exact > 3 && exact < 30)
         << kind << " " << exact << ": the test is too easy or hard";
   }
