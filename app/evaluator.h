@@ -50,12 +50,16 @@ struct PositionLoss {
 
 /// A loss with what it can be divided by.
 struct Evaluation {
-  Protocol protocol;
-  std::vector<PositionLoss> positions;                       ///< 0-15, 16-31, 32-63, 64-127, ...
-  double nats = 0;                                           ///< sum over scored targets
+  std::string objective = "causal";
+  std::string unit = "token";           ///< what the loss is per
+  Protocol protocol;                    ///< of other objectives: only its length, 0 as trained
+  std::vector<PositionLoss> positions;  ///< 0-15, 16-31, 32-63, 64-127, ...
+  double nats = 0;                      ///< sum over scored targets
   int64_t tokens = 0, characters = 0, words = 0, bytes = 0;  ///< of what was scored
+  int64_t answers = 0, exact = 0;  ///< of objectives that have answers: all, and those right
 
   double loss() const { return nats / static_cast<double>(tokens); }
+  double exact_match() const { return static_cast<double>(exact) / static_cast<double>(answers); }
   double perplexity() const;
   double bits_per_token() const;
   double bits_per_character() const;

@@ -33,13 +33,16 @@ void DataOptions::visit(Fields& f) {
   f.texts("text", text, "the corpus: one file, a list of files, or one prepared .h5");
   f.texts("valid", valid, "files of its own for validation, of which data.text then gives nothing");
   f.texts("test", test, "files of its own for the test, of which data.text then gives nothing");
+  f.text("source", source, "translation: the file whose lines are read");
+  f.text("target", target, "translation: the file whose lines are to be written, line by line");
   name_choice(f, "tokenizer", tokenizer, tokenizer_kinds(), "how text becomes tokens");
   f.integer("vocabulary", vocabulary, {2, 1 << 24}, "all words for word, 8000 for bpe and unigram",
             "word: at most so many tokens; bpe, unigram: exactly so many", "tokens");
   f.integer("min_frequency", min_frequency, {1, kMany},
             "word: words that the training part has less often are <unk>");
   f.reals("split", split, {0, 1e9},
-          "shares of training, validation and test, by bytes; a prepared .h5 has its own");
+          "shares of training, validation and test, by bytes (pairs: by lines); a prepared .h5 has "
+          "its own");
   f.choose("order", order, kOrders,
            "shuffled: windows in a new order each epoch; lanes (the default with model.memory): "
            "contiguous, side by side");
@@ -69,9 +72,26 @@ void TrainerOptions::visit(Fields& f) {
             "skipped updates in a row that stop the run all the same");
 }
 
+namespace {
+Reader reader_of(ModelKind kind) { return static_cast<Reader>(kind); }
+}  // namespace
+
+ObjectiveSetting Experiment::setting(int64_t vocabulary) const {
+  return {.reader = reader_of(model.kind),
+          .context = model.context,
+          .batch_tokens = trainer.batch_tokens,
+          .vocabulary = vocabulary,
+          .seed = static_cast<uint64_t>(trainer.seed),
+          .order = data.order};
+}
+
 void Experiment::visit(Fields& f) {
   f.section("data", data, "what is read");
   f.section("model", model, "what is trained");
+  if (!objective.options) objective.kind = default_objective(reader_of(model.kind));
+  f.kind("objective", objective, objectives(),
+         "what of the text is asked of the model; the default is causal for a decoder, masked for "
+         "an encoder, span_corruption for an encoder_decoder");
   f.kind("optimizer", optimizer, update_rules(), "how weights change");
   f.kind("schedule", schedule, schedules(), "how the learning rate changes");
   f.section("trainer", trainer, "how long, how much at once, where");
@@ -107,15 +127,51 @@ void with_place(const std::string& place, F validate) {
   }
 }
 
+/// That what is to be read is given, and nothing else.
+void check_material(const Config& config, const Experiment& experiment) {
+  const DataOptions& data = experiment.data;
+  const std::string& kind = experiment.objective.kind;
+  const Material material = experiment.objective.options->material();
+  check<ConfigError>(material != Material::kText || !data.text.empty(),
+                     "{}: data.text is missing: give the file to train on, as in "
+                     "data: {{text: corpus.txt}}",
+                     config.place("data.text"));
+  check<ConfigError>(material == Material::kText || data.text.empty(),
+                     "{}: objective.kind {} reads no data.text: leave it out",
+                     config.place("data.text"), kind);
+  const bool pairs = material == Material::kPairs;
+  check<ConfigError>(!pairs || (!data.source.empty() && !data.target.empty()),
+                     "{}: objective.kind {} wants two files, data: {{source: FILE, target: FILE}}",
+                     config.place(data.source.empty() ? "data.source" : "data.target"), kind);
+  for (const auto& [key, file] :
+       {std::pair("data.source", data.source), {"data.target", data.target}}) {
+    check<ConfigError>(pairs || file.empty(), "{}: {} goes with objective.kind translation, not {}",
+                       config.place(key), key, kind);
+  }
+}
+
+void check_objective(const Config& config, const Experiment& experiment) {
+  const ObjectiveOptions& objective = *experiment.objective.options;
+  const ObjectiveSetting setting = experiment.setting(experiment.model.vocabulary.value_or(1));
+  constexpr const char* kKinds[] = {"decoder", "encoder", "encoder_decoder"};
+  const std::string refusal = objective.refuses(setting.reader);
+  check<ConfigError>(refusal.empty(), "{}: objective.kind {} does not go with model.kind {}: {}",
+                     config.place("objective.kind"), experiment.objective.kind,
+                     kKinds[static_cast<int>(setting.reader)], refusal);
+  check_material(config, experiment);
+  with_place(config.place("objective"), [&] { objective.validate(setting); });
+  const bool causal = experiment.objective.kind == "causal";
+  check<ConfigError>(
+      causal || experiment.data.order == DataOrder::kShuffled,
+      "{}: data.order lanes (and model.memory) go with objective.kind causal, not {}",
+      config.place("data.order"), experiment.objective.kind);
+}
+
 }  // namespace
 
 namespace {
 
 void check_data(const Config& config, DataOptions& data) {
-  check<ConfigError>(!data.text.empty(),
-                     "{}: data.text is missing: give the file to train on, as in "
-                     "data: {{text: corpus.txt}}",
-                     config.place("data.text"));
   check<ConfigError>(data.split.size() == 3,
                      "{}: data.split wants three numbers [train, valid, test], got {}",
                      config.place("data.split"), data.split.size());
@@ -149,6 +205,7 @@ Experiment read_experiment(const Config& config) {
                      "{}: data.order shuffled does not go with model.memory: what is remembered "
                      "must be the text before; use lanes",
                      config.place("data.order"));
+  check_objective(config, experiment);
   check_batches(config, experiment);
   check<ConfigError>(t.precision == Precision::kF32 || t.backend == "reference",
                      "{}: trainer.precision f64 needs trainer.backend reference, not {}",

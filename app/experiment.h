@@ -8,7 +8,7 @@
 
 #include "core/config/config.h"
 #include "core/config/fields.h"
-#include "data/batcher.h"
+#include "data/objective/objective.h"
 #include "data/prepare.h"
 #include "layers/options.h"
 #include "optim/schedule.h"
@@ -20,6 +20,7 @@ namespace tapemeasure {
 struct DataOptions {
   std::vector<std::string> text;
   std::vector<std::string> valid, test;  ///< files of their own for these splits
+  std::string source, target;            ///< of translations
   std::string tokenizer = "byte";
   std::optional<int64_t> vocabulary;
   int64_t min_frequency = 1;
@@ -29,6 +30,9 @@ struct DataOptions {
   void visit(Fields& f);
   PrepareOptions prepare_options() const {
     return {text, tokenizer, split, vocabulary, min_frequency, valid, test};
+  }
+  PairOptions pair_options() const {
+    return {source, target, {tokenizer, vocabulary, min_frequency}, split};
   }
 };
 
@@ -58,6 +62,7 @@ struct TrainerOptions {
 struct Experiment {
   DataOptions data;
   ModelOptions model;
+  Chosen<ObjectiveOptions> objective;  ///< its default goes with model.kind
   Chosen<UpdateRuleOptions> optimizer{"adamw", nullptr};
   Chosen<ScheduleOptions> schedule{"cosine", nullptr};
   TrainerOptions trainer;
@@ -68,6 +73,8 @@ struct Experiment {
   int64_t micro_sequences() const {
     return trainer.micro_batch_tokens.value_or(trainer.batch_tokens) / model.context;
   }
+  /// What the objective is told; `vocabulary` is the tokenizer's.
+  ObjectiveSetting setting(int64_t vocabulary) const;
   DType dtype() const { return trainer.precision == Precision::kF64 ? DType::kF64 : DType::kF32; }
 };
 

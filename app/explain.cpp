@@ -20,9 +20,15 @@ std::string part_of(const std::string& name) {
     words.push_back(name.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (words[0] != "blocks") return words[0];
-  if (words[2] == "attention" && words[3] == "position") return "blocks: attention, position";
-  return "blocks: " + words[2];
+  std::string stack;  // of the two that an encoder_decoder has
+  if (words[0] == "encoder" || words[0] == "decoder") {
+    stack = words[0] + " ";
+    words.erase(words.begin());
+  }
+  if (words[0] != "blocks") return stack + words[0];
+  if (words[2] == "attention" && words[3] == "position")
+    return stack + "blocks: attention, position";
+  return stack + "blocks: " + words[2];
 }
 
 /// The statistics that an update rule keeps of one parameter, as multiples of its elements, its
@@ -121,18 +127,34 @@ std::string bytes_text(int64_t bytes) {
   return fmt::format("{:.1f} kB", size / 1e3);
 }
 
+namespace {
+
+/// What decides the vocabulary before any text is read, or "".
+std::string known_tokenizer(const Experiment& experiment) {
+  if (experiment.objective.options->tokenizer()) return "objective " + experiment.objective.kind;
+  return experiment.data.tokenizer == "byte" ? "tokenizer byte" : "";
+}
+
+int64_t likely_vocabulary(const Experiment& experiment) {
+  const auto own = experiment.objective.options->tokenizer();
+  const int64_t tokens = own ? own->vocabulary() : 256;
+  return tokens + experiment.objective.options->specials(experiment.setting(tokens)).count();
+}
+
+}  // namespace
+
 std::string explain_config(const Config& config) {
   Experiment experiment = read_experiment(config);
   const bool guessed = !experiment.model.vocabulary;
-  const bool bytes = experiment.data.tokenizer == "byte";
-  if (guessed) experiment.model.vocabulary = 256;
+  const std::string known = known_tokenizer(experiment);
+  if (guessed) experiment.model.vocabulary = likely_vocabulary(experiment);
   std::string text;
   for (const ConfigValue& value : list_values(config, [&](Fields& f) { experiment.visit(f); })) {
     const bool assumed = guessed && value.key == "model.vocabulary";
     text += fmt::format("{:<32} {:<24} {}\n", value.key, value.value,
-                        !assumed ? value.origin
-                        : bytes  ? "tokenizer byte"
-                                 : "assumed: the text decides; try --set model.vocabulary=N");
+                        !assumed        ? value.origin
+                        : known.empty() ? "assumed: the text decides; try --set model.vocabulary=N"
+                                        : known);
   }
   const Costs costs = costs_of(experiment);
   text += "\nparameters\n";

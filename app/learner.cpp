@@ -14,9 +14,13 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
                            static_cast<int>(experiment.trainer.threads.value_or(0)))),
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
+      specials(
+          tokenizer && experiment.objective.options
+              ? experiment.objective.options->specials(experiment.setting(tokenizer->vocabulary()))
+              : Specials()),
       network(std::make_unique<LanguageModel>(experiment.model, Scope(store))) {
   if (tokenizer) {
-    network->limit_vocabulary(tokenizer->vocabulary());
+    network->limit_vocabulary(predicted());
     std::vector<int32_t> end;
     tokenizer->encode(experiment.model.document_end, "model.document_end", end);
     network->separate_documents(std::move(end));
@@ -24,20 +28,26 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 
-Batcher training_batches(const Experiment& experiment, const TokenFile& tokens) {
-  return Batcher(tokens.tokens(Split::kTrain),
-                 {.order = experiment.data.order,
-                  .sequences = experiment.sequences(),
-                  .context = experiment.model.context,
-                  .seed = static_cast<uint64_t>(experiment.trainer.seed)},
-                 tokens.origin(Split::kTrain));
+std::unique_ptr<BatchSource> training_batches(const Experiment& experiment, const Corpus& corpus) {
+  return experiment.objective.options->training(corpus.part(Split::kTrain),
+                                                experiment.setting(corpus.tokenizer->vocabulary()));
 }
 
-Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& tokens)
+ModelInput input_of(const Batch& batch, int64_t first, int64_t count) {
+  const auto rows = [&](const Tensor& all) {
+    return all.defined() ? all.rows(first, count) : Tensor();
+  };
+  return {.tokens_BT = rows(batch.tokens_BT),
+          .lengths_B = rows(batch.lengths_B),
+          .source_BS = rows(batch.source_BS),
+          .source_lengths_B = rows(batch.source_lengths_B)};
+}
+
+Learner::Learner(const Experiment& experiment, Model& model, const Corpus& corpus)
     : experiment_(experiment),
       model_(model),
       optimizer_(*experiment.optimizer.options, model.store),
-      batcher_(training_batches(experiment, tokens)),
+      batches_(training_batches(experiment, corpus)),
       run_(tape_, true) {
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
   if (const int64_t length = experiment.model.memory; length > 0) {
@@ -46,19 +56,29 @@ Learner::Learner(const Experiment& experiment, Model& model, const TokenFile& to
   }
 }
 
+int64_t Learner::at_once() const {
+  int64_t length = batch_.tokens_BT.shape()[1];
+  if (batch_.source_BS.defined()) length = std::max(length, batch_.source_BS.shape()[1]);
+  // Batches of translations vary in length: what goes together is a number of tokens.
+  return std::max<int64_t>(1, *experiment_.trainer.micro_batch_tokens / length);
+}
+
 double Learner::accumulate() {
-  const int64_t sequences = experiment_.sequences(), at_once = experiment_.micro_sequences();
+  const int64_t sequences = batch_.tokens_BT.shape()[0], most = at_once();
+  const double smoothing = experiment_.objective.options->smoothing();
   const double factor = 1 / static_cast<double>(batch_.scored);
   double total = 0;
   model_.store.clear_gradients();
-  for (int64_t first = 0; first < sequences; first += at_once) {
-    const int64_t count = std::min(at_once, sequences - first);
+  for (int64_t first = 0; first < sequences; first += most) {
+    const int64_t count = std::min(most, sequences - first);
     run_.begin(steps_done_, first);
     const MemoryLanes lanes{memory_ ? &*memory_ : nullptr, first};
-    const Tensor tokens_BT = batch_.tokens_BT.rows(first, count);
-    const Variable hidden = model_.network->hidden(run_, {.tokens_BT = tokens_BT, .lanes = lanes});
-    const CrossEntropy result = model_.network->loss(
-        run_, hidden, batch_.targets_BT.rows(first, count), {.factor = factor});
+    ModelInput input = input_of(batch_, first, count);
+    input.lanes = lanes;
+    const Variable hidden = model_.network->hidden(run_, input);
+    const CrossEntropy result =
+        model_.network->loss(run_, hidden, batch_.targets_BT.rows(first, count),
+                             {.factor = factor, .smoothing = smoothing});
     total += result.total;
     tape_.backward(result.loss);
     tape_.clear();
@@ -69,7 +89,7 @@ double Learner::accumulate() {
 }
 
 StepReport Learner::step() {
-  batcher_.at(steps_done_, *model_.backend, batch_);
+  batches_->at(steps_done_, *model_.backend, batch_);
   StepReport report;
   report.scored = batch_.scored;
   report.epoch = batch_.epoch;

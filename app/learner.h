@@ -15,16 +15,22 @@
 
 namespace tapemeasure {
 
-/// A network with its backend, parameters and tokenizer: what evaluation and generation need.
+/// A network with its backend, parameters, tokenizer and special tokens: what evaluation and
+/// generation need.
 struct Model {
-  /// Builds it with initial weights. `experiment.model.vocabulary` is the tokenizer's, or more.
+  /// Builds it with initial weights. `experiment.model.vocabulary` is the tokenizer's and the
+  /// objective's special tokens, or more. Without a tokenizer any row of the vocabulary is a token.
   Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> tokenizer);
 
   std::unique_ptr<Backend> backend;
   DType dtype;
   ParameterStore store;
   std::shared_ptr<const Tokenizer> tokenizer;
+  Specials specials;
   std::unique_ptr<LanguageModel> network;
+
+  /// How many ids, from 0 on, a model may predict.
+  int64_t predicted() const { return tokenizer->vocabulary() + specials.predicted; }
 };
 
 /// What one step did.
@@ -38,29 +44,33 @@ struct StepReport {
 };
 
 /// The batches of training. Throws DataError when the text is too short for one.
-Batcher training_batches(const Experiment& experiment, const TokenFile& tokens);
+std::unique_ptr<BatchSource> training_batches(const Experiment& experiment, const Corpus& corpus);
+/// What the network reads of sequences [first, first + count) of a batch.
+ModelInput input_of(const Batch& batch, int64_t first, int64_t count);
 
 class Learner {
  public:
-  /// `experiment` and `model` must outlive it.
-  Learner(const Experiment& experiment, Model& model, const TokenFile& tokens);
+  /// All of them must outlive it.
+  Learner(const Experiment& experiment, Model& model, const Corpus& corpus);
 
   /// Does step `steps_done()`. When a loss or gradient is not finite, nothing is updated but the
   /// step counts.
   StepReport step();
   int64_t steps_done() const { return steps_done_; }
   const Optimizer& optimizer() const { return optimizer_; }
-  const Batcher& batcher() const { return batcher_; }
+  const BatchSource& batches() const { return *batches_; }
   /// Parameters, optimizer, segment memory, and the one step counter.
   void visit_state(StateVisitor& v);
 
  private:
   double accumulate();
+  /// Sequences of the batch that go through the model together.
+  int64_t at_once() const;
 
   const Experiment& experiment_;
   Model& model_;
   Optimizer optimizer_;
-  Batcher batcher_;
+  std::unique_ptr<BatchSource> batches_;
   Batch batch_;
   Tape tape_;
   Run run_;

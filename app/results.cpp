@@ -23,8 +23,24 @@ Json to_json(const std::vector<PositionLoss>& positions) {
   return rows;
 }
 
+/// What other objectives than causal come to.
+Json objective_json(const Evaluation& e) {
+  Json json = {{"objective", e.objective}, {"unit", e.unit}};
+  if (e.protocol.length > 0) json["length"] = e.protocol.length;
+  json["loss"] = e.loss();
+  json["nats"] = e.nats;
+  json["tokens"] = e.tokens;
+  if (e.answers > 0) {
+    json["exact_match"] = e.exact_match();
+    json["answers"] = e.answers;
+  }
+  return json;
+}
+
 Json to_json(const Evaluation& e) {
-  return {{"protocol", e.protocol.name()},
+  if (e.objective != "causal") return objective_json(e);
+  return {{"objective", e.objective},
+          {"protocol", e.protocol.name()},
           {"length", e.protocol.length},
           {"loss", e.loss()},
           {"perplexity", e.perplexity()},
@@ -44,7 +60,27 @@ Json to_json(const Evaluation& e) {
 
 std::string json_number(double value) { return std::isfinite(value) ? Json(value).dump() : "null"; }
 
+std::string measures_text(const Evaluation& e) {
+  if (e.objective == "causal") {
+    return fmt::format(", {:.4f} bits per character, {:.4f} per byte", e.bits_per_character(),
+                       e.bits_per_byte());
+  }
+  std::string text = " per " + e.unit;
+  if (e.answers > 0) {
+    text += fmt::format(", exact match {:.2f} % of {}", 100 * e.exact_match(), e.answers);
+  }
+  return text;
+}
+
 std::string metrics_row(int64_t step, const Evaluation& e) {
+  if (e.objective != "causal") {
+    Json row = {{"step", step},
+                {"validation_loss", e.loss()},
+                {"objective", e.objective},
+                {"unit", e.unit}};
+    if (e.answers > 0) row["exact_match"] = e.exact_match();
+    return row.dump();
+  }
   const Json row = {{"step", step},
                     {"validation_loss", e.loss()},
                     {"bits_per_token", e.bits_per_token()},
@@ -57,8 +93,13 @@ std::string metrics_row(int64_t step, const Evaluation& e) {
 std::string evaluation_json(const Evaluation& evaluation) { return to_json(evaluation).dump(2); }
 
 std::string RunResults::json() const {
-  Json root = {{"state", state},           {"position", position}, {"steps", steps},
-               {"parameters", parameters}, {"tokens", tokens},     {"skipped_updates", skipped}};
+  Json root = {{"state", state},
+               {"position", position},
+               {"objective", objective},
+               {"steps", steps},
+               {"parameters", parameters},
+               {"tokens", tokens},
+               {"skipped_updates", skipped}};
   if (best_step > 0) root["best"] = {{"step", best_step}, {"validation_loss", best_loss}};
   if (last) root["validation"] = to_json(*last);
   return root.dump(2) + "\n";

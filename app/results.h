@@ -14,7 +14,7 @@ namespace tapemeasure {
 /// results.json of a run.
 struct RunResults {
   std::string state;  ///< "finished", "finished early" (patience), "stopped"
-  std::string position;
+  std::string position, objective;
   int64_t steps = 0, parameters = 0, tokens = 0, skipped = 0;
   int64_t best_step = 0;  ///< 0: never evaluated
   double best_loss = 0;
@@ -28,6 +28,9 @@ struct RunResults {
 
 /// The shortest text that reads back to the same double; null when it is not finite.
 std::string json_number(double value);
+/// What stands behind a loss for people: ", 2.03 bits per character, ..." or ", exact match 98.2
+/// %".
+std::string measures_text(const Evaluation& evaluation);
 /// A validation row of metrics.jsonl.
 std::string metrics_row(int64_t step, const Evaluation& evaluation);
 /// An evaluation as a JSON object: protocol, nats, denominators, and all that follows from them.

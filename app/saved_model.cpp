@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/checkpoint.h"
+#include "app/corpus.h"
 #include "app/run_directory.h"
 #include "core/error.h"
 #include "core/file/state_file.h"
@@ -78,21 +79,20 @@ void check_texts(const std::vector<TextFingerprint>& stored,
   }
 }
 
-void check_tokenizer(const TokenFile& tokens, const Tokenizer& wanted) {
-  const Tokenizer& found = *tokens.tokenizer();
+void check_tokenizer(const Tokenizer& found, const std::string& path, const Tokenizer& wanted) {
   check<DataError>(found.hash() == wanted.hash(),
                    "{}: its tokenizer ({}, {} tokens, SHA-256 {}) is not the model's ({}, {} "
                    "tokens, SHA-256 {})",
-                   tokens.path(), found.kind(), found.vocabulary(), found.hash(), wanted.kind(),
+                   path, found.kind(), found.vocabulary(), found.hash(), wanted.kind(),
                    wanted.vocabulary(), wanted.hash());
 }
 
-TokenFile training_text(const SavedModel& saved, const std::string& cache) {
+Corpus training_corpus(const SavedModel& saved, const std::string& cache) {
   std::vector<std::string> notices;
-  TokenFile tokens = cached_token_file(saved.experiment.data.prepare_options(), cache, notices);
-  check_texts(saved.texts, tokens.texts());
-  check_tokenizer(tokens, *saved.model->tokenizer);
-  return tokens;
+  Corpus corpus = read_corpus(saved.experiment, cache, notices);
+  check_texts(saved.texts, corpus.texts());
+  check_tokenizer(*corpus.tokenizer, corpus.path(), *saved.model->tokenizer);
+  return corpus;
 }
 
 }  // namespace tapemeasure

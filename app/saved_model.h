@@ -28,12 +28,12 @@ std::string checkpoint_of(const std::string& path);
 /// refused. Throws CheckpointError, ConfigError.
 SavedModel load_model(const std::string& path, const std::vector<std::string>& sets);
 
-/// The tokens of the texts that the model was trained on. Throws DataError when a text is not what
+/// What the model was trained on. Throws DataError when a text is not what
 /// it was, with both fingerprints, or when its tokenizer is not the model's.
-TokenFile training_text(const SavedModel& saved, const std::string& cache);
+Corpus training_corpus(const SavedModel& saved, const std::string& cache);
 
-/// Throws DataError with both hashes when the tokens are not those of the tokenizer `wanted`.
-void check_tokenizer(const TokenFile& tokens, const Tokenizer& wanted);
+/// Throws DataError with both hashes when the tokenizer of the file `path` is not the one `wanted`.
+void check_tokenizer(const Tokenizer& found, const std::string& path, const Tokenizer& wanted);
 
 /// Throws DataError with both fingerprints when `now` are not the texts that `stored` were.
 void check_texts(const std::vector<TextFingerprint>& stored,

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "app/checkpoint.h"
+#include "app/objective_evaluation.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "app/signals.h"
@@ -31,14 +32,14 @@ std::string folded_name(const std::string& name) {
 }
 }  // namespace
 
-Trainer::Trainer(const Experiment& experiment, const TokenFile& tokens,
-                 const RunDirectory& directory, Log& log)
+Trainer::Trainer(const Experiment& experiment, const Corpus& corpus, const RunDirectory& directory,
+                 Log& log)
     : experiment_(experiment),
-      tokens_(tokens),
+      corpus_(corpus),
       directory_(directory),
       log_(log),
-      model_(experiment, tokens.tokenizer()),
-      learner_(experiment, model_, tokens),
+      model_(experiment, corpus.tokenizer),
+      learner_(experiment, model_, corpus),
       metrics_(nullptr, std::fclose) {}
 
 void Trainer::visit_state(StateVisitor& v) {
@@ -63,14 +64,16 @@ void Trainer::load(int64_t step) {
   check<CheckpointError>(learner_.steps_done() == step, "{}: holds step {}, its name says {}", path,
                          learner_.steps_done(), step);
   check_config(file.text("config"), path);
-  check_texts(texts, tokens_.texts());
-  check_tokenizer(tokens_, *tokenizer);
+  check_texts(texts, corpus_.texts());
+  check_tokenizer(*corpus_.tokenizer, corpus_.path(), *tokenizer);
 }
 
 /// That config.yaml has not been edited into another run's. Texts may move: their hashes decide.
 void Trainer::check_config(const std::string& config, const std::string& path) const {
   Experiment stored = read_experiment(Config::parse(config, path));
   stored.data.text = experiment_.data.text;
+  stored.data.source = experiment_.data.source;
+  stored.data.target = experiment_.data.target;
   try {
     check_resumable(stored, experiment_);
   } catch (const ConfigError& error) {
@@ -100,16 +103,27 @@ int64_t Trainer::restore() {
 
 void Trainer::announce() {
   const int64_t micro = experiment_.micro_sequences(), sequences = experiment_.sequences();
-  log_.info("{} parameters, vocabulary {} ({}), position {}", model_.store.count(),
-            model_.tokenizer->vocabulary(), model_.tokenizer->kind(),
+  log_.info("{} parameters, vocabulary {} ({}{}), position {}", model_.store.count(),
+            model_.tokenizer->vocabulary() + model_.specials.count(), model_.tokenizer->kind(),
+            model_.specials.names.empty()
+                ? ""
+                : fmt::format(" and {}", fmt::join(model_.specials.names, " ")),
             experiment_.model.position.kind);
-  log_.info("{} training tokens; a step takes {} sequences of {} tokens, {} at once: {} pass{}",
-            tokens_.tokens(Split::kTrain).size(), sequences, experiment_.model.context, micro,
-            (sequences + micro - 1) / micro, sequences > micro ? "es" : "");
+  log_.info("objective {}", experiment_.objective.kind);
+  const int64_t tokens = corpus_.training_tokens();
+  if (corpus_.pairs) {
+    log_.info("{} training tokens; a step takes at most {}, {} at once", tokens,
+              experiment_.trainer.batch_tokens, *experiment_.trainer.micro_batch_tokens);
+  } else {
+    log_.info("{}a step takes {} sequences of {} tokens, {} at once: {} pass{}",
+              tokens > 0 ? fmt::format("{} training tokens; ", tokens) : "", sequences,
+              experiment_.model.context, micro, (sequences + micro - 1) / micro,
+              sequences > micro ? "es" : "");
+  }
   announce_decay();
   log_.info("{}", describe_machine());
-  log_.info("expected first loss: about ln {} = {:.3f} nats", model_.tokenizer->vocabulary(),
-            std::log(static_cast<double>(model_.tokenizer->vocabulary())));
+  log_.info("expected first loss: about ln {} = {:.3f} nats", model_.predicted(),
+            std::log(static_cast<double>(model_.predicted())));
   if (experiment_.trainer.save_every > 0) {
     log_.info("checkpoints every {} steps in {}", experiment_.trainer.save_every,
               directory_.file("checkpoints"));
@@ -163,7 +177,7 @@ void Trainer::log_step(const StepReport& report) {
 
 void Trainer::show_progress(const StepReport& report, bool last) {
   const int64_t done = learner_.steps_done(), left = experiment_.trainer.steps - done;
-  const double tokens_left = static_cast<double>(left * experiment_.trainer.batch_tokens);
+  const double tokens_left = static_cast<double>(left * report.scored);
   log_.progress(fmt::format("step {}/{}  loss {:.4f} (mean {:.4f})  {:.0f} tokens/s  {} left", done,
                             experiment_.trainer.steps, report.loss, mean_loss_, tokens_per_second_,
                             duration_text(tokens_left / tokens_per_second_)),
@@ -191,8 +205,13 @@ void Trainer::handle_nonfinite(const StepReport& report) {
 
 /// False when there is nothing to validate on: a split like 100/0/0.
 bool Trainer::measure() {
-  const EvaluationText text = evaluation_text(tokens_, Split::kValid);
   evaluated_at_ = learner_.steps_done();
+  if (const auto source = evaluation_source(model_, experiment_, corpus_.part(Split::kValid), {})) {
+    if (source->batches() == 0) return false;
+    last_evaluation_ = evaluate_objective(model_, experiment_, *source);
+    return true;
+  }
+  const EvaluationText text = evaluation_text(*corpus_.text, Split::kValid);
   if (text.tokens.size() < 2) return false;
   last_evaluation_ =
       evaluate(model_, text, Protocol::of(experiment_.model, experiment_.model.context),
@@ -204,9 +223,8 @@ void Trainer::evaluate_now() {
   if (!measure()) return;
   const Evaluation& result = *last_evaluation_;
   write_row(metrics_row(learner_.steps_done(), result));
-  log_.info("step {}: validation loss {:.4f} nats, {:.4f} bits per character, {:.4f} per byte",
-            learner_.steps_done(), result.loss(), result.bits_per_character(),
-            result.bits_per_byte());
+  log_.info("step {}: validation loss {:.4f} nats{}", learner_.steps_done(), result.loss(),
+            measures_text(result));
   if (std::isfinite(result.loss()) && (best_step_ == 0 || result.loss() < best_loss_)) {
     best_loss_ = result.loss();
     best_step_ = learner_.steps_done();
@@ -237,7 +255,7 @@ void Trainer::save(const std::string& path) {
     visit_state(v);
     std::string config = write_experiment(experiment_);
     v.text("config", config);
-    std::vector<TextFingerprint> texts = tokens_.texts();
+    std::vector<TextFingerprint> texts = corpus_.texts();
     visit_data(v, texts);
     std::shared_ptr<const Tokenizer> tokenizer = model_.tokenizer;
     visit_tokenizer(v, tokenizer);
@@ -269,6 +287,7 @@ void Trainer::write_results(const std::string& state) {
   RunResults results;
   results.state = state;
   results.position = experiment_.model.position.kind;
+  results.objective = experiment_.objective.kind;
   results.steps = learner_.steps_done();
   results.parameters = model_.store.count();
   results.tokens = learner_.steps_done() * experiment_.trainer.batch_tokens;

@@ -23,7 +23,7 @@ enum class Stop { kFinished, kPatience, kMaxMinutes, kSignal };
 class Trainer {
  public:
   /// All of them must outlive it. The directory exists and is locked by the caller.
-  Trainer(const Experiment& experiment, const TokenFile& tokens, const RunDirectory& directory,
+  Trainer(const Experiment& experiment, const Corpus& corpus, const RunDirectory& directory,
           Log& log);
 
   Model& model() { return model_; }
@@ -57,7 +57,7 @@ class Trainer {
   std::optional<Stop> limit_reached() const;
 
   const Experiment& experiment_;
-  const TokenFile& tokens_;
+  const Corpus& corpus_;
   const RunDirectory& directory_;
   Log& log_;
   Model model_;

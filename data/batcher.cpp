@@ -44,17 +44,17 @@ int64_t Batcher::window_start(int64_t step, int64_t sequence) const {
 }
 
 void Batcher::at(int64_t step, Backend& backend, Batch& batch) const {
-  const Shape shape{options_.sequences, options_.context};
-  if (!batch.tokens_BT.defined() || batch.tokens_BT.shape() != shape) {
-    batch.tokens_BT = empty(backend, shape, DType::kI32);
-    batch.targets_BT = empty(backend, shape, DType::kI32);
-  }
+  const int64_t context = options_.context, unscored = options_.second_half ? context / 2 : 0;
+  const Shape shape{options_.sequences, context};
+  int32_t* tokens = integers(batch.tokens_BT, backend, shape);
+  int32_t* targets = integers(batch.targets_BT, backend, shape);
   for (int64_t sequence = 0; sequence < options_.sequences; ++sequence) {
-    const int64_t first = window_start(step, sequence), row = sequence * options_.context;
-    tokens_.copy(first, options_.context, batch.tokens_BT.data<int32_t>() + row);
-    tokens_.copy(first + 1, options_.context, batch.targets_BT.data<int32_t>() + row);
+    const int64_t first = window_start(step, sequence), row = sequence * context;
+    tokens_.copy(first, context, tokens + row);
+    tokens_.copy(first + 1, context, targets + row);
+    std::fill_n(targets + row, unscored, -1);
   }
-  batch.scored = shape.count();
+  batch.scored = options_.sequences * (context - unscored);
   const double begun = options_.order == DataOrder::kLanes
                            ? static_cast<double>(step)
                            : static_cast<double>(step) * static_cast<double>(options_.sequences);

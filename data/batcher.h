@@ -25,6 +25,7 @@ class Batcher : public BatchSource {
     int64_t sequences = 1;  ///< B, the global batch
     int64_t context = 1;    ///< T
     uint64_t seed = 1;
+    bool second_half = false;  ///< only targets that have half of the window before them count
   };
   /// Throws DataError, saying what there is and what is needed, when the split has fewer than T + 1
   /// tokens (lanes: per lane). `origin` names the text.

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
-#include "data/corpus.h"
+#include "data/split_texts.h"
 
 namespace tapemeasure {
 
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Name of the cached file: a hash of everything that decides its contents.
-std::string cache_name(const Corpus& corpus, const PrepareOptions& options) {
+std::string cache_name(const SplitTexts& corpus, const PrepareOptions& options) {
   const bool pieces = options.tokenizer == "bpe" || options.tokenizer == "unigram";
   const int64_t vocabulary = options.vocabulary.value_or(pieces ? kDefaultPieces : 0);
   std::string all = fmt::format("{}\n{} {} {}\n{}\n{} {}\n", kTokenFormat, options.tokenizer,
@@ -81,7 +81,7 @@ TokenFile cached_token_file(const PrepareOptions& options, const std::string& ca
   }
   check_options(options.tokenizer_options());
   try {
-    const Corpus corpus(options);
+    const SplitTexts corpus(options);
     const std::string path = cache + "/" + cache_name(corpus, options);
     if (fs::exists(path)) {
       try {

@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: MIT
-// The texts of a token file, opened and cut into splits.
+// What an objective makes its batches of: a prepared text, prepared pairs of texts, or nothing at
+// all, where it makes up its own strings.
 #pragma once
 
-#include <array>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/prepare.h"
-#include "data/text.h"
+#include "data/pair_file.h"
+#include "data/token_file.h"
 
 namespace tapemeasure {
 
-class Corpus {
- public:
-  /// Opens the texts and reads them once. Throws what Text does.
-  explicit Corpus(const PrepareOptions& options);
-
-  /// What a split is cut from.
-  const TextRange& part(Split split) const { return parts_[static_cast<size_t>(split)]; }
-  /// The texts of all splits first, then the splits' own.
-  const std::vector<TextFingerprint>& fingerprints() const { return fingerprints_; }
-  /// Of the fingerprints, how many are a split's own; of train: the texts of all splits.
-  int64_t own_texts(Split split) const { return own_[static_cast<size_t>(split)]; }
-  const std::vector<std::string>& notices() const { return notices_; }
-  /// Throws DataError if a text is not what it was when it was opened.
-  void check_unchanged() const;
-
- private:
-  const Text& add(const std::vector<std::string>& paths, Split split);
-  std::vector<std::unique_ptr<Text>> texts_;
-  std::array<TextRange, 3> parts_;
-  std::array<int64_t, 3> own_{};
-  std::vector<TextFingerprint> fingerprints_;
-  std::vector<std::string> notices_;
+/// One split of it.
+struct Part {
+  TokenSpan tokens;
+  PairSpan pairs;
+  std::string origin;  ///< for messages
 };
 
-/// Learns the tokenizer: from the training part, unless it wants to see all.
-std::shared_ptr<const Tokenizer> learn_tokenizer(const Corpus& corpus,
-                                                 const TokenizerOptions& options);
+struct Corpus {
+  Corpus(TokenFile file) : text(std::move(file)), tokenizer(text->tokenizer()) {}
+  Corpus(PairFile file) : pairs(std::move(file)), tokenizer(pairs->tokenizer()) {}
+  explicit Corpus(std::shared_ptr<const Tokenizer> its_tokenizer)
+      : tokenizer(std::move(its_tokenizer)) {}
 
-/// Encodes a corpus and writes its token file. Throws CheckpointError when it cannot be written.
-PrepareReport write_token_file(const Corpus& corpus, const PrepareOptions& options,
-                               const std::string& out);
+  std::optional<TokenFile> text;
+  std::optional<PairFile> pairs;
+  std::shared_ptr<const Tokenizer> tokenizer;
+
+  Part part(Split split) const {
+    if (text) return {text->tokens(split), {}, text->origin(split)};
+    if (pairs) return {{}, pairs->pairs(split), pairs->origin(split)};
+    return {};
+  }
+  std::vector<TextFingerprint> texts() const {
+    return text ? text->texts() : pairs ? pairs->texts() : std::vector<TextFingerprint>();
+  }
+  /// The prepared file, for messages.
+  std::string path() const { return text ? text->path() : pairs ? pairs->path() : ""; }
+  /// Tokens of the training part; of pairs, both sides.
+  int64_t training_tokens() const {
+    return text ? text->tokens(Split::kTrain).size() : pairs ? pairs->training_tokens() : 0;
+  }
+};
 
 }  // namespace tapemeasure

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/file/state_file.h"
 #include "data/chunks.h"
-#include "data/corpus.h"
+#include "data/split_texts.h"
 #include "data/token_spool.h"
 
 namespace tapemeasure {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Split kSplits[] = {Split::kTrain, Split::kValid, Split::kTest};
 
-TokenSpool encode_part(const Corpus& corpus, Split split, const Tokenizer& tokenizer,
+TokenSpool encode_part(const SplitTexts& corpus, Split split, const Tokenizer& tokenizer,
                        const std::string& out) {
   const TextRange& range = corpus.part(split);
   TokenSpool spool(out, token_type(tokenizer.vocabulary()));
@@ -33,7 +33,7 @@ TokenSpool encode_part(const Corpus& corpus, Split split, const Tokenizer& token
   return spool;
 }
 
-void add_texts(Hdf5Writer& file, const Corpus& corpus) {
+void add_texts(Hdf5Writer& file, const SplitTexts& corpus) {
   StateWriter writer(file);
   file.integer("texts/count", static_cast<int64_t>(corpus.fingerprints().size()));
   for (size_t i = 0; i < corpus.fingerprints().size(); ++i) {
@@ -47,7 +47,7 @@ void add_texts(Hdf5Writer& file, const Corpus& corpus) {
 
 }  // namespace
 
-PrepareReport write_token_file(const Corpus& corpus, const PrepareOptions& options,
+PrepareReport write_token_file(const SplitTexts& corpus, const PrepareOptions& options,
                                const std::string& out) {
   std::shared_ptr<const Tokenizer> tokenizer = learn_tokenizer(corpus, options.tokenizer_options());
   PrepareReport report;
@@ -92,7 +92,7 @@ PrepareReport prepare(const PrepareOptions& options, const std::string& out) {
   const auto start = std::chrono::steady_clock::now();
   check_options(options.tokenizer_options());
   try {
-    const Corpus corpus(options);
+    const SplitTexts corpus(options);
     PrepareReport report = write_token_file(corpus, options, out);
     report.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

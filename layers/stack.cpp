@@ -30,8 +30,9 @@ Stack::Stack(const ModelOptions& options, StackKind kind, const Scope& scope)
 AttentionMask Stack::mask(const StackSource& source) const {
   AttentionMask mask{.causal = kind_ != StackKind::kEncoder,
                      .key_end = source.key_end,
-                     .prefix = source.prefix,
-                     .documents = source.documents_BS};
+
+                     .documents = source.documents_BS,
+                     .prefix = source.prefix};
   const auto narrow = [&](int64_t window) {
     if (window > 0) mask.window = mask.window > 0 ? std::min(mask.window, window) : window;
   };

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
+#include "app/objective_evaluation.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "core/error.h"
@@ -126,11 +127,13 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
   return results;
 }
 
-/// What is evaluated: a part of a token file, or a whole text in memory.
+/// What is evaluated: a part of what the model was trained on or of a token file, or a whole text
+/// in memory.
 struct Source {
-  std::optional<TokenFile> tokens;
+  std::optional<Corpus> corpus;
   std::optional<OwnText> own;
-  EvaluationText text;
+  Part part;
+  EvaluationText text;  // where there is one
 
   Source(const EvaluateArguments& arguments, const SavedModel& saved) {
     const bool prepared = arguments.text.ends_with(".h5");
@@ -141,22 +144,76 @@ struct Source {
     if (!arguments.text.empty() && !prepared) {
       own.emplace(arguments.text, *saved.model->tokenizer);
       text = own->text;
+      part = {text.tokens, {}, text.origin};
       return;
     }
     if (prepared) {
-      tokens.emplace(arguments.text);
-      check_tokenizer(*tokens, *saved.model->tokenizer);
+      corpus.emplace(TokenFile(arguments.text));
+      check_tokenizer(*corpus->tokenizer, corpus->path(), *saved.model->tokenizer);
     } else {
-      tokens.emplace(training_text(saved, arguments.cache));
+      corpus.emplace(training_corpus(saved, arguments.cache));
     }
-    text = evaluation_text(*tokens, arguments.split == "test" ? Split::kTest : Split::kValid);
+    const Split split = arguments.split == "test" ? Split::kTest : Split::kValid;
+    part = corpus->part(split);
+    if (corpus->text) text = evaluation_text(*corpus->text, split);
   }
   Source(const Source&) = delete;
 };
 
+/// Of objectives that no protocol goes with: a row for each length.
+std::vector<Evaluation> evaluate_objectives(const EvaluateArguments& arguments,
+                                            const SavedModel& saved, const Source& source) {
+  check<ConfigError>(arguments.protocol.empty() && arguments.per_token.empty(),
+                     "{} goes with objective.kind causal, this model's is {}",
+                     arguments.protocol.empty() ? "--per-token" : "--protocol",
+                     saved.experiment.objective.kind);
+  std::vector<std::optional<int64_t>> lengths(arguments.lengths.begin(), arguments.lengths.end());
+  if (lengths.empty()) lengths.push_back(std::nullopt);
+  std::vector<Evaluation> results;
+  for (const std::optional<int64_t> length : lengths) {
+    const auto batches = evaluation_source(*saved.model, saved.experiment, source.part, length);
+    check<DataError>(batches->batches() > 0, "{}: nothing to evaluate: too short for one window",
+                     source.part.origin);
+    results.push_back(evaluate_objective(*saved.model, saved.experiment, *batches));
+    results.back().protocol.length = length.value_or(0);
+  }
+  return results;
+}
+
+void print_objectives(const std::vector<Evaluation>& results) {
+  const Evaluation& first = results.front();
+  fmt::print("objective {}, nats per {}\n", first.objective, first.unit);
+  fmt::print("{:>10} {:>10} {:>10} {:>13} {:>10}\n", "length", "nats", "targets", "exact match",
+             "answers");
+  for (const Evaluation& e : results) {
+    const int64_t length = e.protocol.length;
+    fmt::print("{:>10} {:>10.4f} {:>10} {:>13} {:>10}\n",
+               length > 0 ? std::to_string(length) : "as trained", e.loss(), e.tokens,
+               e.answers > 0 ? fmt::format("{:.2f} %", 100 * e.exact_match()) : "-", e.answers);
+  }
+}
+
+/// True for objectives that are measured by a protocol.
+bool has_protocol(const SavedModel& saved) { return saved.experiment.objective.kind == "causal"; }
+
 int run(const EvaluateArguments& arguments) {
   const SavedModel saved = load_model(arguments.model, arguments.sets);
+  const Material material = saved.experiment.objective.options->material();
+  check<ConfigError>(arguments.text.empty() || material == Material::kText,
+                     "--text goes with objectives that read a text, not with {}",
+                     saved.experiment.objective.kind);
   const Source source(arguments, saved);
+  if (!has_protocol(saved)) {
+    const std::vector<Evaluation> results = evaluate_objectives(arguments, saved, source);
+    if (arguments.json) {
+      print_json(arguments, saved, source.part.origin, results);
+      return 0;
+    }
+    fmt::print("{} at step {}{}\n", saved.path, saved.step,
+               source.part.origin.empty() ? "" : " on " + source.part.origin);
+    print_objectives(results);
+    return 0;
+  }
   const EvaluationText& text = source.text;
   const std::vector<Evaluation> results = evaluate_all(arguments, saved, text);
   if (arguments.json) {
@@ -180,7 +237,8 @@ void add_evaluate(CLI::App& app, Action& action) {
   verb->add_option("--split", a->split, "part of the training text: valid or test [valid]")
       ->check(CLI::IsMember({"valid", "test"}));
   verb->add_option("--text", a->text, "a text of your own instead, or a prepared .h5");
-  verb->add_option("--lengths", a->lengths, "window lengths, as in 64,128,256 [model.context]")
+  verb->add_option("--lengths", a->lengths,
+                   "of windows, or of a task's strings, as in 64,128,256 [as trained]")
       ->delimiter(',')
       ->check(whole_number_between(1, INT64_MAX));
   verb->add_option("--protocol", a->protocol,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
 #include "app/generator.h"
 #include "app/saved_model.h"
+#include "core/config/node.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -11,7 +13,7 @@ namespace tapemeasure {
 namespace {
 
 struct GenerateArguments {
-  std::string model, prompt;
+  std::string model, prompt, mask, source;
   SamplingOptions sampling;
   std::optional<int64_t> window;
   bool greedy = false;
@@ -24,11 +26,59 @@ void say(const std::string& bytes) {
   flush_output();
 }
 
+/// The likeliest tokens for each hidden one.
+void fill(const Model& model, const std::string& text) {
+  constexpr size_t kGuesses = 5;
+  const std::vector<int32_t> tokens = encode_with_specials(model, text, "--mask");
+  const auto all = fill_masks(model, tokens, kGuesses);
+  check<ConfigError>(!all.empty(), "--mask: there is no [MASK] in the text");
+  size_t number = 0;
+  for (const std::vector<Guess>& guesses : all) {
+    fmt::print("[MASK] {}:", ++number);
+    for (const Guess& guess : guesses) {
+      fmt::print("  '{}' {:.4f}", printable(text_of(model, guess.token)), guess.probability);
+    }
+    fmt::print("\n");
+  }
+}
+
+/// That the one thing that is given is what such a model goes on from.
+void check_input(const GenerateArguments& arguments, const SavedModel& saved) {
+  const bool encoder = saved.experiment.model.kind == ModelKind::kEncoder;
+  const bool answers = special_id(*saved.model, "[START]") >= 0;
+  const bool crosses = saved.experiment.model.kind == ModelKind::kEncoderDecoder;
+  const std::string wanted = encoder ? "--mask" : crosses ? "--source" : "--prompt";
+  const std::string given = !arguments.mask.empty()     ? "--mask"
+                            : !arguments.source.empty() ? "--source"
+                                                        : "--prompt";
+  check<ConfigError>(given == wanted || (given == "--source" && answers),
+                     "{} is not what this model goes on from: give {}", given,
+                     answers && !crosses ? "--source or --prompt" : wanted);
+}
+
+/// What is said of a model that does not sample.
+bool told(const GenerateArguments& arguments, const SavedModel& saved) {
+  const Model& model = *saved.model;
+  check_input(arguments, saved);
+  if (!arguments.mask.empty()) {
+    fill(model, arguments.mask);
+    return true;
+  }
+  if (arguments.source.empty()) return false;
+  answer(model, encode_with_specials(model, arguments.source, "--source"),
+         arguments.sampling.tokens, [&](int32_t token) { say(text_of(model, token)); });
+  say("\n");
+  return true;
+}
+
 int run(GenerateArguments arguments) {
   SamplingOptions& sampling = arguments.sampling;
   if (arguments.greedy) sampling.temperature = 0;
-  check<ConfigError>(!arguments.prompt.empty(), "the prompt is empty: give at least one character");
+  check<ConfigError>(
+      !arguments.prompt.empty() || !arguments.mask.empty() || !arguments.source.empty(),
+      "the prompt is empty: give --prompt, --mask or --source at least one character");
   const SavedModel saved = load_model(arguments.model, {});
+  if (told(arguments, saved)) return 0;
   Log log;
   std::vector<int32_t> prompt;
   saved.model->tokenizer->encode(arguments.prompt, "the prompt", prompt);
@@ -56,11 +106,19 @@ int run(GenerateArguments arguments) {
 }  // namespace
 
 void add_generate(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("generate", "Continue a prompt");
+  CLI::App* verb =
+      app.add_subcommand("generate", "Continue a prompt, guess masked tokens, answer a source");
   auto a = std::make_shared<GenerateArguments>();
   verb->add_option("model", a->model, "run directory (its best checkpoint) or checkpoint")
       ->required();
-  verb->add_option("--prompt", a->prompt, "text to continue")->required();
+  auto* prompt = verb->add_option("--prompt", a->prompt, "decoders: text to continue");
+  auto* mask =
+      verb->add_option("--mask", a->mask, "encoders: a text in which each [MASK] is to be guessed")
+          ->excludes(prompt);
+  verb->add_option("--source", a->source,
+                   "encoder_decoders, and decoders trained on a task: what is to be answered")
+      ->excludes(prompt)
+      ->excludes(mask);
   verb->add_option("--tokens", a->sampling.tokens, "new tokens")
       ->check(whole_number_between(0, int64_t{1} << 32))
       ->capture_default_str();

@@ -4,6 +4,7 @@
 
 #include "app/checkpoint.h"
 #include "app/commands/commands.h"
+#include "app/corpus.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "app/trainer.h"
@@ -50,20 +51,11 @@ int finish(Trainer& trainer, const RunDirectory& directory, Log& log) {
   return 0;
 }
 
-void settle_vocabulary(Experiment& experiment, const TokenFile& tokens) {
-  const int64_t needed = tokens.tokenizer()->vocabulary();
-  const int64_t wanted = experiment.model.vocabulary.value_or(needed);
-  check<ConfigError>(wanted >= needed,
-                     "model.vocabulary {} is smaller than the tokenizer's {}: leave it out", wanted,
-                     needed);
-  experiment.model.vocabulary = wanted;
-}
-
 /// Weights that do not fit leave no directory behind.
-void check_initial_weights(const Experiment& experiment, const TokenFile& tokens,
+void check_initial_weights(const Experiment& experiment, const Corpus& corpus,
                            const TrainArguments& arguments) {
   if (arguments.init_from.empty()) return;
-  Model trial(experiment, tokens.tokenizer());
+  Model trial(experiment, corpus.tokenizer);
   load_parameters(open_checkpoint(checkpoint_of(arguments.init_from)), trial.store,
                   arguments.allow_missing);
 }
@@ -88,18 +80,17 @@ int train(const TrainArguments& arguments) {
                                                      : arguments.run);
   directory.check_free();
   std::vector<std::string> notices;
-  const TokenFile tokens =
-      cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
-  settle_vocabulary(experiment, tokens);
-  training_batches(experiment, tokens);  // a text that is too short leaves no directory behind
-  check_initial_weights(experiment, tokens, arguments);
+  const Corpus corpus = read_corpus(experiment, arguments.cache, notices);
+  settle_vocabulary(experiment, corpus);
+  training_batches(experiment, corpus);  // a text that is too short leaves no directory behind
+  check_initial_weights(experiment, corpus, arguments);
   directory.create();
   const RunLock lock(directory);
   remove_leftovers(directory.path());
   Log log(directory.file("log.txt"));
   for (const std::string& notice : notices) log.warn("{}", notice);
   log.info("training in {}", directory.path());
-  Trainer trainer(experiment, tokens, directory, log);
+  Trainer trainer(experiment, corpus, directory, log);
   initialise(trainer, arguments, log);
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
   return finish(trainer, directory, log);
@@ -130,14 +121,13 @@ int resume(const ResumeArguments& arguments) {
   remove_leftovers(directory.file("checkpoints"));
   Log log(directory.file("log.txt"));
   std::vector<std::string> notices;
-  const TokenFile tokens =
-      cached_token_file(experiment.data.prepare_options(), arguments.cache, notices);
-  check<DataError>(tokens.tokenizer()->vocabulary() <= experiment.model.vocabulary,
+  const Corpus corpus = read_corpus(experiment, arguments.cache, notices);
+  check<DataError>(corpus.tokenizer->vocabulary() <= experiment.model.vocabulary,
                    "{}: the text is not what this run was started with: it has {} kinds of tokens, "
                    "the model {}",
-                   tokens.path(), tokens.tokenizer()->vocabulary(),
+                   corpus.path(), corpus.tokenizer->vocabulary(),
                    experiment.model.vocabulary.value_or(0));
-  Trainer trainer(experiment, tokens, directory, log);
+  Trainer trainer(experiment, corpus, directory, log);
   const int64_t step = trainer.restore();
   log.info("resuming {} at step {} of {}", directory.path(), step, experiment.trainer.steps);
   for (const ConfigValue& change : changed_values(stored, experiment)) {

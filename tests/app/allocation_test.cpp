@@ -94,6 +94,25 @@ TEST_P(Allocations, NoneInASteadyStep) {
   }
 }
 
+TEST(Objectives, AllocateNothingInASteadyStep) {
+  for (const auto& [kind, objective] : {std::pair("encoder", "{kind: masked}"),
+                                        {"encoder_decoder", "{kind: span_corruption}"},
+                                        {"decoder", "{kind: prefix}"}}) {
+    const Workspace workspace(900);
+    Session session(workspace,
+                    {"trainer.backend=cpu", "trainer.threads=1", std::string("model.kind=") + kind,
+                     std::string("objective=") + objective});
+    EXPECT_EQ(of_steps(session).ours, std::vector<int64_t>(kSteps, 0)) << objective;
+  }
+  for (const char* task : {"reverse", "recall", "addition"}) {
+    const Workspace workspace;
+    Session session(workspace, {"trainer.backend=cpu", "trainer.threads=1",
+                                "model.kind=encoder_decoder", "data.text=[]",
+                                std::string("objective={kind: ") + task + ", lengths: [2, 3]}"});
+    EXPECT_EQ(of_steps(session).ours, std::vector<int64_t>(kSteps, 0)) << task;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Steps, Allocations,
                          ::testing::Combine(::testing::Values("reference", "cpu"),
                                             ::testing::Values("adamw", "sgd", "adafactor")),

@@ -50,7 +50,11 @@ struct Bare {
     const int64_t length = experiment.model.context;
     Tape tape(false);
     Run run(tape);
-    const Variable hidden = model->network->hidden(run, {random_tokens(sequences, length, 1)});
+    ModelInput input{.tokens_BT = random_tokens(sequences, length, 1)};
+    if (experiment.model.kind == ModelKind::kEncoderDecoder) {
+      input.source_BS = random_tokens(sequences, length, 3);
+    }
+    const Variable hidden = model->network->hidden(run, input);
     const Tensor targets = random_tokens(sequences, length, 2);
     return model->network->loss(run, hidden, targets, {}).total /
            static_cast<double>(sequences * length);
@@ -129,7 +133,10 @@ TEST(Presets, StartAtChance) {
     ++presets;
     const Bare bare(Config::read(entry.path().string()));
     const double chance = std::log(static_cast<double>(*bare.experiment.model.vocabulary));
-    EXPECT_NEAR(bare.first_loss(4), chance, 0.05 * chance) << entry.path();
+    // Behind norms at the end of blocks a good part of a row is still its token's embedding, which a
+    // tied head finds again: such a model starts by guessing what it reads.
+    const bool post = bare.experiment.model.norm_position == NormPosition::kPost;
+    EXPECT_NEAR(bare.first_loss(4), chance, (post ? 0.1 : 0.05) * chance) << entry.path();
   }
   EXPECT_GE(presets, 6);
 }

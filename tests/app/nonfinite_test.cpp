@@ -75,8 +75,8 @@ TEST(NonFinite, ASkippedStepMovesOnlyTheData) {
   other.restore(before);
   // Only the step counter differs: the next batch is that of step 2.
   Batch here, there;
-  session.learner.batcher().at(session.learner.steps_done(), *session.model.backend, here);
-  other.learner.batcher().at(2, *other.model.backend, there);
+  session.learner.batches().at(session.learner.steps_done(), *session.model.backend, here);
+  other.learner.batches().at(2, *other.model.backend, there);
   EXPECT_TRUE(std::equal(here.tokens_BT.data<int32_t>(), here.tokens_BT.data<int32_t>() + 24,
                          there.tokens_BT.data<int32_t>()));
   for (const Parameter& parameter : session.model.store.all()) {
@@ -101,7 +101,7 @@ TEST(NonFinite, SkipsUpToTheLimit) {
   const RunDirectory run(workspace.path("run"));
   const Experiment experiment =
       workspace.experiment({"trainer.on_nonfinite=skip", "trainer.nonfinite_limit=4"});
-  const TokenFile tokens = workspace.tokens(experiment);
+  const Corpus tokens = workspace.tokens(experiment);
   run.create();
   const CapturedErrors errors;
   Log log;
@@ -126,7 +126,7 @@ TEST(NonFinite, WeightsThatAreNotFiniteAreNotSaved) {
   const Workspace workspace;
   const RunDirectory run(workspace.path("run"));
   const Experiment experiment = workspace.experiment({});
-  const TokenFile tokens = workspace.tokens(experiment);
+  const Corpus tokens = workspace.tokens(experiment);
   run.create();
   const CapturedErrors errors;
   Log log;

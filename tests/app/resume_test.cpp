@@ -38,6 +38,11 @@ std::vector<std::string> steps_until(Learner& learner, int64_t end) {
   return rows;
 }
 
+/// The windows of a learner of causal batches.
+const Batcher& batcher(const Session& session) {
+  return dynamic_cast<const Batcher&>(session.learner.batches());
+}
+
 class Resume : public ::testing::TestWithParam<Case> {};
 
 // R1, R2, R6, R9, R16, R24: save points in the middle, at the last and the first step of an epoch,
@@ -47,7 +52,7 @@ TEST_P(Resume, ContinuesBitwise) {
   Sets sets = GetParam().sets();
   if (GetParam().rule == "sgd") sets = with(sets, {"optimizer.momentum=0.9"});
   Session whole(workspace, sets);
-  ASSERT_EQ(whole.learner.batcher().windows(), 12);
+  ASSERT_EQ(batcher(whole).windows(), 12);
   std::vector<std::string> rows;
   std::map<int64_t, State> saved;
   while (whole.learner.steps_done() < kSteps) {
@@ -124,7 +129,7 @@ TEST(Accumulation, MayChangeOnResume) {
 /// The tokens of a step, from a learner that stands there.
 std::vector<int32_t> batch_of(Session& session) {
   Batch batch;
-  session.learner.batcher().at(session.learner.steps_done(), *session.model.backend, batch);
+  session.learner.batches().at(session.learner.steps_done(), *session.model.backend, batch);
   const int32_t* tokens = batch.tokens_BT.data<int32_t>();
   return {tokens, tokens + batch.tokens_BT.count()};
 }
@@ -157,7 +162,7 @@ TEST(Batches, EpochsAreWholeAfterAResume) {
   const Workspace workspace(490);
   const Sets sets = {"trainer.batch_tokens=40"};
   Session before(workspace, sets);
-  const int64_t windows = before.learner.batcher().windows(), sequences = 5;
+  const int64_t windows = batcher(before).windows(), sequences = 5;
   ASSERT_EQ(windows, 48);
   steps_until(before.learner, windows * 9 / 10 / sequences);
   Session after(workspace, sets);
@@ -171,10 +176,10 @@ TEST(Batches, EpochsAreWholeAfterAResume) {
     }
   };
   for (int64_t step = 0; step < before.learner.steps_done(); ++step) {
-    note(before.learner.batcher(), step);
+    note(batcher(before), step);
   }
   for (int64_t step = after.learner.steps_done(); step * sequences < 4 * windows; ++step) {
-    note(after.learner.batcher(), step);
+    note(batcher(after), step);
   }
   for (int64_t epoch = 0; epoch < 4; ++epoch) EXPECT_EQ(seen[epoch].size(), size_t(windows));
 }

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/corpus.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/random.h"
@@ -91,15 +92,13 @@ Experiment Workspace::experiment(const Sets& sets) const {
   Config config = Config::read(config_);
   for (const std::string& assignment : sets) config.set(assignment);
   Experiment experiment = read_experiment(config);
-  if (!experiment.model.vocabulary) {
-    experiment.model.vocabulary = tokens(experiment).tokenizer()->vocabulary();
-  }
+  settle_vocabulary(experiment, tokens(experiment));
   return experiment;
 }
 
-TokenFile Workspace::tokens(const Experiment& experiment) const {
+Corpus Workspace::tokens(const Experiment& experiment) const {
   std::vector<std::string> notices;
-  return cached_token_file(experiment.data.prepare_options(), cache(), notices);
+  return read_corpus(experiment, cache(), notices);
 }
 
 CapturedErrors::CapturedErrors() : before_(dup(STDERR_FILENO)) {
@@ -118,7 +117,7 @@ std::string CapturedErrors::text() const { return read_file(folder_.path("errors
 Session::Session(const Workspace& workspace, const Sets& sets)
     : experiment(workspace.experiment(sets)),
       tokens(workspace.tokens(experiment)),
-      model(experiment, tokens.tokenizer()),
+      model(experiment, tokens.tokenizer),
       learner(experiment, model, tokens) {}
 
 State Session::state() {
@@ -136,7 +135,7 @@ void Session::restore(State state) {
 Stop train_in(const RunDirectory& directory, const Workspace& workspace, const Sets& sets,
               std::string* said) {
   const Experiment experiment = workspace.experiment(sets);
-  const TokenFile tokens = workspace.tokens(experiment);
+  const Corpus tokens = workspace.tokens(experiment);
   const bool resumes = directory.exists();
   if (!resumes) directory.create();
   const RunLock lock(directory);

@@ -37,7 +37,7 @@ class Workspace {
   std::string cache() const { return folder_.path("cache"); }
   /// The config with some keys changed, vocabulary settled.
   Experiment experiment(const Sets& sets = {}) const;
-  TokenFile tokens(const Experiment& experiment) const;
+  Corpus tokens(const Experiment& experiment) const;
 
  private:
   TemporaryFolder folder_;
@@ -62,7 +62,7 @@ using State = std::map<std::string, std::string>;  ///< bytes by name
 struct Session {
   Session(const Workspace& workspace, const Sets& sets);
   Experiment experiment;
-  TokenFile tokens;
+  Corpus tokens;
   Model model;
   Learner learner;
 

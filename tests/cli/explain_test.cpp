@@ -103,6 +103,28 @@ INSTANTIATE_TEST_SUITE_P(
                       "model={layers: 2, width: 128, position: {kind: sinusoidal}}"),
     [](const auto& info) { return std::to_string(info.index); });
 
+// docs/objectives.md names every objective and each key of its own.
+TEST(ObjectivesDocument, NamesEveryObjectiveAndKey) {
+  const std::string document =
+      read_file(std::string(TAPEMEASURE_SOURCE_DIR) + "/docs/objectives.md");
+  const std::string prefix = "objective.";
+  int keys = 0;
+  for (const ConfigKey& key : all_keys()) {
+    if (!key.key.starts_with(prefix)) continue;
+    const std::string name = key.key.substr(prefix.size());
+    EXPECT_NE(document.find(name), std::string::npos) << key.key;
+    ++keys;
+  }
+  EXPECT_GT(keys, 15);
+  for (const auto& objective : objectives()) {
+    EXPECT_NE(document.find("`" + std::string(objective.name) + "`"), std::string::npos);
+  }
+  for (const char* config : {"masked-deberta", "span-corruption", "reverse-translation"}) {
+    const std::string path = std::string(TAPEMEASURE_SOURCE_DIR) + "/configs/" + config + ".yaml";
+    EXPECT_NO_THROW(read_experiment(Config::read(path))) << config;
+  }
+}
+
 // docs/methods.md has a section for each method, which names each of its keys.
 TEST(MethodsDocument, NamesEveryMethodAndKey) {
   const std::string document = read_file(std::string(TAPEMEASURE_SOURCE_DIR) + "/docs/methods.md");

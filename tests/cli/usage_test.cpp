@@ -26,8 +26,8 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"evaluate",
      {"--split", "--text", "--lengths", "--protocol", "--per-token", "--set", "--json", "--cache"}},
     {"generate",
-     {"--prompt", "--tokens", "--seed", "--temperature", "--top-k", "--top-p", "--window",
-      "--greedy"}},
+     {"--prompt", "--mask", "--source", "--tokens", "--seed", "--temperature", "--top-k", "--top-p",
+      "--window", "--greedy"}},
     {"inspect", {}},
     {"verify", {}},
     {"list", {}},
@@ -90,7 +90,7 @@ TEST_F(UsageTest, WrongVerbsAndFlagsAreOneLine) {
   expect_error({"evaluate"}, 2, {"model is required"});
   expect_error({"evaluate", "r", "--split", "train"}, 2, {"--split", "train"});
   expect_error({"evaluate", "r", "--lengths", "8,x"}, 2, {"--lengths", "x"});
-  expect_error({"generate", "r"}, 2, {"--prompt is required"});
+  expect_error({"generate", "r"}, 2, {"give --prompt, --mask or --source"});
   expect_error({"generate", "r", "--prompt", "a", "--tokens", "-1"}, 2, {"--tokens", "-1"});
   expect_error({"generate", "r", "--prompt", "a", "--tokens", "1.5"}, 2, {"--tokens", "1.5"});
   for (const char* wrong : {"nan", "-1", "inf", "warm", ""}) {

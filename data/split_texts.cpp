@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "data/corpus.h"
+#include "data/split_texts.h"
 
 #include "core/error.h"
 #include "data/chunks.h"
@@ -37,7 +37,7 @@ std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split)
 
 }  // namespace
 
-Corpus::Corpus(const PrepareOptions& options) {
+SplitTexts::SplitTexts(const PrepareOptions& options) {
   parts_ = cut(add(options.texts, Split::kTrain), options.split);
   const auto own = [&](const std::vector<std::string>& paths, Split split) {
     if (paths.empty()) return;
@@ -48,18 +48,18 @@ Corpus::Corpus(const PrepareOptions& options) {
   own(options.test, Split::kTest);
 }
 
-const Text& Corpus::add(const std::vector<std::string>& paths, Split split) {
+const Text& SplitTexts::add(const std::vector<std::string>& paths, Split split) {
   const Text& text = *texts_.emplace_back(std::make_unique<Text>(paths));
   for (TextFingerprint& file : text.survey(notices_)) fingerprints_.push_back(std::move(file));
   own_[static_cast<size_t>(split)] = static_cast<int64_t>(paths.size());
   return text;
 }
 
-void Corpus::check_unchanged() const {
+void SplitTexts::check_unchanged() const {
   for (const auto& text : texts_) text->check_unchanged();
 }
 
-std::shared_ptr<const Tokenizer> learn_tokenizer(const Corpus& corpus,
+std::shared_ptr<const Tokenizer> learn_tokenizer(const SplitTexts& corpus,
                                                  const TokenizerOptions& options) {
   const auto learner = make_learner(options);
   for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
