@@ -241,7 +241,7 @@ TEST_P(Gradient, ReachesEveryParameterAtTheStart) {
     // below the rest.
     static const std::regex kSmall(
         ".*blocks\\.[0-9]+\\.attention\\.(key\\.bias|position\\.(key|query)\\.weight)");
-    // So does all that acts on the hardly sharper than even attention of or to an encoder alone.
+    // In an encoder-decoder so does what moves nearly even attention weights and nothing else.
     static const std::regex kSmallAcross(
         "decoder\\.blocks\\.[0-9]+\\.cross_norm\\.(weight|bias)|"
         "encoder\\.position\\.(position_bias|table)");
