@@ -15,6 +15,7 @@ namespace tapemeasure {
 /// weight. Undefined until then.
 struct KeptTables {
   Tensor query_table, key_table, bias = {};
+  int64_t first = 0;  ///< the distance of the query table's row 0, where rows are distances
 };
 
 struct KeyValueCache {

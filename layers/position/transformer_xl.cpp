@@ -106,9 +106,13 @@ class XlLayer : public PositionLayer {
   Variable project(Run& run, const Span& span) const {
     return linear(run, distances_.rows(run, span), run.tape.leaf(relative_));
   }
-  /// Rows for the tokens to come as well: each is what it would be later.
+  /// Rows for the tokens to come as well: each is what it would be later. Behind a prefix only the
+  /// first call has keys ahead.
   Variable kept_table(Run& run, const Span& span, KeptTables& kept) const {
-    if (!kept.query_table.defined() || kept.query_table.shape()[0] <= distances_.last(span)) {
+    const int64_t first = distances_.first(span);
+    if (!kept.query_table.defined() || kept.first != first ||
+        kept.query_table.shape()[0] <= distances_.last(span) - first) {
+      kept.first = first;
       Span longer = span;
       longer.first_query += span.length();
       longer.keys += span.length();

@@ -88,7 +88,7 @@ TEST_P(EveryKind, PaddingAndCompanyChangeNothing) {
 std::vector<std::vector<double>> learned(SmallModel& model, const ModelInput& input,
                                          const Tensor& targets) {
   Tape tape;
-  Run run(tape, true);
+  tapemeasure::Run run(tape, true);
   model.store.clear_gradients();
   const Variable hidden = model.network->hidden(run, input);
   const CrossEntropy result = model.network->loss(run, hidden, targets, {});
@@ -226,12 +226,13 @@ TEST(Kinds, SidesHaveTablesOfTheirOwn) {
   EXPECT_EQ(one.store.find("decoder.blocks.0.cross.position.bias"), nullptr);
 }
 
-/// The first loss is a guess among all words.
+/// The first loss is a guess among all words. (Fewer words would show what a tied head makes of a
+/// token that is seen: behind a post-norm its own embedding stands out.)
 TEST_P(EveryKind, StartsAtChance) {
   for (const char* kind : {"encoder", "encoder_decoder"}) {
     for (const char* more : {"", ", norm_position: post", ", initialisation: gpt2"}) {
       const ModelOptions options = model_options(
-          std::string("{width: 64, heads: 16, layers: 2, context: 32, vocabulary: 100, "
+          std::string("{width: 64, heads: 16, layers: 2, context: 32, vocabulary: 500, "
                       "kind: ") +
           kind + more + ", position: " + GetParam().position + "}");
       const auto backend = make_backend("cpu", 1);
@@ -241,11 +242,12 @@ TEST_P(EveryKind, StartsAtChance) {
       std::vector<int32_t> ids[3];
       for (uint64_t i = 0; i < 8 * 32; ++i) {
         for (uint64_t n = 0; n < 3; ++n) {
-          ids[n].push_back(static_cast<int32_t>(random_below(5 + n, i, 100)));
+          ids[n].push_back(static_cast<int32_t>(random_below(5 + n, i, 500)));
         }
       }
       Tape tape(false);
-      Run run(tape);
+      tapemeasure::Run run(tape);
+      const double chance = std::log(500.0);
       ModelInput input{.tokens_BT = to_tensor(*backend, {8, 32}, ids[0])};
       if (options.kind == ModelKind::kEncoderDecoder) {
         input.source_BS = to_tensor(*backend, {8, 32}, ids[1]);
@@ -253,7 +255,7 @@ TEST_P(EveryKind, StartsAtChance) {
       const Variable hidden = network.hidden(run, input);
       const double loss =
           network.loss(run, hidden, to_tensor(*backend, {8, 32}, ids[2]), {}).total / (8 * 32);
-      EXPECT_NEAR(loss, std::log(100.0), 0.05 * std::log(100.0)) << kind << more;
+      EXPECT_NEAR(loss, chance, 0.05 * chance) << kind << more;
     }
   }
 }

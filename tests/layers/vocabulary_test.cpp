@@ -61,11 +61,13 @@ struct Learned {
 template <class Loss>
 Learned learned(Ends& ends, const Loss& loss) {
   Tape tape;
-  Run run(tape, true);
+  tapemeasure::Run run(tape, true);
   const Variable hidden = tape.input(ends.hidden);
   ends.store.clear_gradients();
   const CrossEntropy result = loss(run, hidden);
-  Learned all{.losses = to_doubles(result.losses), .total = result.total};
+  Learned all;
+  all.losses = to_doubles(result.losses);
+  all.total = result.total;
   tape.backward(result.loss);
   ends.store.complete_gradients();
   all.hidden = to_doubles(tape.gradient(hidden));
@@ -79,12 +81,12 @@ TEST(PlainVocabulary, SkippedRowsLeaveTheSameBits) {
   Ends ends("tied_head: true, head_bias: true");
   for (const int every : {1, 2, 3, 7, 20}) {
     const Tensor targets = ends.targets(every);
-    const Learned whole = learned(ends, [&](Run& run, const Variable& hidden) {
+    const Learned whole = learned(ends, [&](tapemeasure::Run& run, const Variable& hidden) {
       return cross_entropy(run, hidden, run.tape.leaf(*ends.store.find("embedding.weight")),
                            run.tape.leaf(*ends.store.find("head.bias")), targets,
                            {.factor = 0.3, .smoothing = 0.1});
     });
-    const Learned ours = learned(ends, [&](Run& run, const Variable& hidden) {
+    const Learned ours = learned(ends, [&](tapemeasure::Run& run, const Variable& hidden) {
       return ends.vocabulary->loss(run, hidden, targets, {.factor = 0.3, .smoothing = 0.1});
     });
     EXPECT_EQ(ours.losses, whole.losses) << every;
@@ -98,7 +100,7 @@ TEST(PlainVocabulary, FewerThanHalfOfTheRowsAreGathered) {
   Ends ends("head_bias: true");
   const auto names = [&](int every) {
     Tape tape;
-    Run run(tape, true);
+    tapemeasure::Run run(tape, true);
     ends.vocabulary->loss(run, tape.input(ends.hidden), ends.targets(every), {});
     return tape.names();
   };
@@ -111,7 +113,7 @@ TEST(PlainVocabulary, NothingScoredIsALossOfZero) {
     Ends ends(more);
     const Tensor targets =
         to_tensor(*ends.backend, {kSequences, kLength}, std::vector<int32_t>(kRows, -1));
-    const Learned nothing = learned(ends, [&](Run& run, const Variable& hidden) {
+    const Learned nothing = learned(ends, [&](tapemeasure::Run& run, const Variable& hidden) {
       return ends.vocabulary->loss(run, hidden, targets, {});
     });
     EXPECT_EQ(nothing.total, 0);
@@ -139,7 +141,7 @@ TEST(AdaptiveVocabulary, ProbabilitiesSumToOneAndAreTheLosses) {
           kWords - (std::string(keys).find("22") == std::string::npos ? int64_t{5} : int64_t{0})}) {
       ends.vocabulary->limit(words);
       Tape tape(false);
-      Run run(tape);
+      tapemeasure::Run run(tape);
       const std::vector<double> logits =
           to_doubles(ends.vocabulary->logits(run, Variable(ends.hidden)).value());
       for (const int every : {1, 4}) {
@@ -166,7 +168,7 @@ TEST(AdaptiveVocabulary, ProbabilitiesSumToOneAndAreTheLosses) {
 /// Both ends at once: random weights on the embeddings, a loss behind the head.
 double both_ends(Ends& ends, Tape& tape, const Tensor& tokens, const Tensor& targets,
                  Variable& sum) {
-  Run run(tape, true);
+  tapemeasure::Run run(tape, true);
   const Variable embedded = ends.vocabulary->embed(run, tokens);
   const Variable weighted = add(run, embedded, Variable(ends.hidden));
   const CrossEntropy loss = ends.vocabulary->loss(run, weighted, targets, {.factor = 0.2});
@@ -212,7 +214,7 @@ TEST(AdaptiveVocabulary, EmbeddingsAreTableRowsThroughTheirProjections) {
   Ends ends(adaptive("{cutoffs: [4, 9], div_val: 2}") + ", embedding_scale: 3");
   const Tensor tokens = to_tensor(*ends.backend, {1, 3}, std::vector<int32_t>{12, 3, 4});
   Tape tape(false);
-  Run run(tape);
+  tapemeasure::Run run(tape);
   const std::vector<double> embedded = to_doubles(ends.vocabulary->embed(run, tokens).value());
   const struct {
     const char* bin;
@@ -249,7 +251,7 @@ TEST(AdaptiveVocabulary, CutoffsMustBeBelowTheVocabulary) {
 TEST(AdaptiveVocabulary, SmoothingIsRefused) {
   Ends ends(adaptive("{cutoffs: [4, 9]}"));
   Tape tape(false);
-  Run run(tape);
+  tapemeasure::Run run(tape);
   EXPECT_THROW(
       ends.vocabulary->loss(run, Variable(ends.hidden), ends.targets(1), {.smoothing = 0.1}),
       ConfigError);
@@ -261,7 +263,7 @@ TEST(AdaptiveVocabulary, FrequentWordsCostTheHeadOnly) {
   std::vector<int32_t> ids(kRows);
   for (int64_t i = 0; i < kRows; ++i) ids[static_cast<size_t>(i)] = static_cast<int32_t>(i % 4);
   Tape tape;
-  Run run(tape, true);
+  tapemeasure::Run run(tape, true);
   ends.vocabulary->loss(run, tape.input(ends.hidden),
                         to_tensor(*ends.backend, {kSequences, kLength}, ids), {});
   const auto names = tape.names();
