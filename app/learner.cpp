@@ -39,6 +39,7 @@ ModelInput input_of(const Batch& batch, int64_t first, int64_t count) {
   };
   return {.tokens_BT = rows(batch.tokens_BT),
           .lengths_B = rows(batch.lengths_B),
+          .prefix_B = rows(batch.prefix_B),
           .source_BS = rows(batch.source_BS),
           .source_lengths_B = rows(batch.source_lengths_B)};
 }

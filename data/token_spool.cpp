@@ -71,8 +71,8 @@ TokenSpool::TokenSpool(TokenSpool&& other) noexcept
       block_sums_(std::move(other.block_sums_)) {}
 
 void TokenSpool::append(const EncodedPiece& piece) {
-  check<CheckpointError>(write_all(fd_, piece.tokens), "{}: cannot write the tokens: {}", target_,
-                         std::strerror(errno));
+  const bool written = write_all(fd_, piece.tokens);
+  check<CheckpointError>(written, "{}: cannot write: {}", target_, std::strerror(errno));
   sum_.add(piece.tokens);
   for (std::span<const std::byte> rest = piece.tokens; !rest.empty();) {
     const auto part = rest.first(std::min(rest.size(), kTokenBlock - block_.size()));
