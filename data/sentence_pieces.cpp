@@ -177,8 +177,8 @@ class PieceLearner : public TokenizerLearner {
 
  private:
   // Different words that pieces are learned from: a natural language has fewer, and the library's
-  // memory is some fifty times this.
-  static constexpr size_t kMostBytes = 16 << 20;
+  // memory is some hundred times this.
+  static constexpr size_t kMostBytes = 8 << 20;
 
   void add(std::string_view unit) {
     // A piece spelled like a byte's token would be that token twice.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,15 +42,22 @@ class TokenSpan {
       : data_(data), width_(width), size_(size), vocabulary_(vocabulary), blocks_(blocks) {}
   int64_t size() const { return size_; }
   int32_t operator[](int64_t index) const {
-    if (width_ == 1) return static_cast<const uint8_t*>(data_)[index];
-    if (width_ == 2) return static_cast<const uint16_t*>(data_)[index];
-    return static_cast<int32_t>(static_cast<const uint32_t*>(data_)[index]);
+    if (width_ == 1) return load<uint8_t>(index);
+    return width_ == 2 ? load<uint16_t>(index) : static_cast<int32_t>(load<uint32_t>(index));
   }
   /// Tokens [first, first + count) as i32. Throws DataError at one outside the vocabulary, and at
   /// bytes that are not what was written.
   void copy(int64_t first, int64_t count, int32_t* out) const;
 
  private:
+  // HDF5 places arrays at any byte.
+  template <class T>
+  T load(int64_t index) const {
+    T value;
+    std::memcpy(&value, static_cast<const std::byte*>(data_) + index * int64_t{sizeof(T)},
+                sizeof(T));
+    return value;
+  }
   const void* data_ = nullptr;
   int width_ = 1;
   int64_t size_ = 0, vocabulary_ = 0;
