@@ -28,8 +28,8 @@ class Search {
     std::vector<Extension> all;
     for (size_t parent = 0; parent < live.size(); ++parent) {
       // Rows added to the vocabulary beyond the tokenizer's (padding) are no tokens.
-      const size_t words = model_.tokenizer ? static_cast<size_t>(model_.predicted())
-                                            : logits[parent].size();
+      const size_t words =
+          model_.tokenizer ? static_cast<size_t>(model_.predicted()) : logits[parent].size();
       const auto end = logits[parent].begin() + static_cast<int64_t>(words);
       const double top = *std::max_element(logits[parent].begin(), end);
       double sum = 0;

@@ -51,7 +51,7 @@ class Tokenizer {
 struct TokenizerOptions {
   std::string kind = "byte";
   /// word: at most so many tokens, all by default; bpe, unigram: exactly so many.
-  std::optional<int64_t> vocabulary;
+  std::optional<int64_t> vocabulary = std::nullopt;
   int64_t min_frequency = 1;  ///< word: rarer words are unknown
 };
 

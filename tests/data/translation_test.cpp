@@ -31,7 +31,7 @@ class Translation : public ::testing::Test {
   std::string cache() const { return folder_.path("cache"); }
 
   TemporaryFolder folder_;
-  PairOptions options_{"", "", "char", {80, 10, 10}};
+  PairOptions options_{"", "", {.kind = "char"}, {80, 10, 10}};
 };
 
 std::string text_of(const PairFile& file, std::span<const int32_t> ids) {
