@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/beam_search.h"
+#include "app/generator.h"
 #include "core/error.h"
 #include "core/host.h"
 
@@ -106,34 +108,77 @@ std::vector<std::vector<Guess>> fill_masks(const Model& model, const std::vector
   return all;
 }
 
-void answer(const Model& model, const std::vector<int32_t>& source, int64_t most,
-            const std::function<void(int32_t)>& token) {
-  const int32_t start = special_id(model, "[START]"), end = special_id(model, "[END]");
-  const bool crosses = model.network->options().kind == ModelKind::kEncoderDecoder;
-  std::vector<int32_t> prompt = {start}, encoded = source;
-  if (crosses) {
-    encoded.push_back(end);
-    check_length(model, encoded.size());
+namespace {
+
+/// What the decoder and the encoder read before the first token of an answer.
+struct Question {
+  std::vector<int32_t> prompt, source;
+};
+
+Question question_of(const Model& model, const std::vector<int32_t>& source) {
+  Question question{{special_id(model, "[START]")}, {}};
+  if (model.network->options().kind == ModelKind::kEncoderDecoder) {
+    question.source = source;
+    question.source.push_back(special_id(model, "[END]"));
+    check_length(model, question.source.size());
   } else {
-    prompt.insert(prompt.begin(), source.begin(), source.end());
+    question.prompt.insert(question.prompt.begin(), source.begin(), source.end());
   }
-  if (const auto longest = model.network->longest()) {
-    most = std::min(most, *longest - static_cast<int64_t>(prompt.size()) + 1);
-  }
-  const auto capacity = static_cast<int64_t>(prompt.size()) + most;
-  Caches caches = model.network->caches(*model.backend, model.dtype, 1, capacity);
+  check_length(model, question.prompt.size());
+  return question;
+}
+
+void answer_greedily(const Model& model, const Question& question, int64_t most,
+                     const std::function<void(int32_t)>& token) {
+  const int32_t end = special_id(model, "[END]");
+  Continuation continuation(model, 1, static_cast<int64_t>(question.prompt.size()) + most);
+  if (!question.source.empty()) continuation.read({question.source});
+  std::vector<int32_t> next = question.prompt;
   for (int64_t n = 0; n < most; ++n) {
-    Tape tape(false);
-    Run run(tape);
-    ModelInput input{.tokens_BT = sequence(model, prompt), .caches = &caches};
-    if (crosses && n == 0) input.source_BS = sequence(model, encoded);
-    const Variable hidden = model.network->hidden(run, input);
-    const auto last = static_cast<int64_t>(prompt.size()) - 1;
-    const int32_t next = likeliest(logits_of(model, run, hidden, {last})[0], 1)[0].token;
-    if (next == end) return;
-    token(next);
-    prompt = {next};
+    std::vector<double> logits = continuation.feed({next})[0];
+    logits.resize(static_cast<size_t>(model.predicted()));
+    next = {likeliest(logits, 1)[0].token};
+    if (next[0] == end) return;
+    token(next[0]);
   }
+}
+
+}  // namespace
+
+void answer(const Model& model, const std::vector<int32_t>& source, const AnswerOptions& options,
+            const std::function<void(int32_t)>& token) {
+  const Question question = question_of(model, source);
+  int64_t most = options.tokens;
+  if (const auto longest = model.network->longest()) {
+    most = std::min(most, *longest - static_cast<int64_t>(question.prompt.size()) + 1);
+  }
+  if (most <= 0) return;
+  if (options.beam == 1) {
+    answer_greedily(model, question, most, token);
+    return;
+  }
+  const int32_t end = special_id(model, "[END]");
+  const std::vector<Hypothesis> found = beam_search(model, question.prompt, question.source,
+                                                    {.width = options.beam,
+                                                     .length_penalty = options.length_penalty,
+                                                     .end = end,
+                                                     .tokens = most});
+  for (const int32_t id : found.at(0).tokens) {
+    if (id != end) token(id);
+  }
+}
+
+Bleu answers_bleu(const Model& model, const PairSpan& pairs, const AnswerOptions& options) {
+  std::vector<std::string> hypotheses, references;
+  for (int64_t line = 0; line < pairs.size(); ++line) {
+    const auto source = (*pairs.source)[line], target = (*pairs.target)[line];
+    std::vector<int32_t> said;
+    answer(model, {source.begin(), source.end()}, options,
+           [&](int32_t token) { said.push_back(token); });
+    hypotheses.push_back(model.tokenizer->decode(said));
+    references.push_back(model.tokenizer->decode(target));
+  }
+  return bleu(hypotheses, {references});
 }
 
 }  // namespace tapemeasure

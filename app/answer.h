@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/bleu.h"
 #include "app/learner.h"
 
 namespace tapemeasure {
@@ -30,9 +31,17 @@ struct Guess {
 std::vector<std::vector<Guess>> fill_masks(const Model& model, const std::vector<int32_t>& tokens,
                                            size_t count);
 
-/// The likeliest next token again and again, from the end of the source on, until [END] or `most`
-/// tokens; `token` is called with each. REQUIRES: a model with [START] and [END].
-void answer(const Model& model, const std::vector<int32_t>& source, int64_t most,
+struct AnswerOptions {
+  int64_t tokens = 200;       ///< most of an answer
+  int64_t beam = 1;           ///< hypotheses that are kept; 1: the likeliest token again and again
+  double length_penalty = 1;  ///< as BeamOptions has it
+};
+/// The likeliest answer to a source, without its [END]; `token` is called with each token, of a
+/// beam once all are known. REQUIRES: a model with [START] and [END].
+void answer(const Model& model, const std::vector<int32_t>& source, const AnswerOptions& options,
             const std::function<void(int32_t)>& token);
+
+/// BLEU of the answers to the sources of translations.
+Bleu answers_bleu(const Model& model, const PairSpan& pairs, const AnswerOptions& options);
 
 }  // namespace tapemeasure

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
 #include "app/objective_evaluation.h"
@@ -20,7 +21,8 @@ struct EvaluateArguments {
   std::string cache = default_cache();
   std::vector<std::string> sets;
   std::vector<int64_t> lengths;
-  bool json = false;
+  bool json = false, bleu = false;
+  AnswerOptions answer;
 };
 
 /// The tokens of one file under the model's tokenizer, in memory.
@@ -92,12 +94,14 @@ void print_positions(const std::vector<Evaluation>& results) {
 }
 
 void print_json(const EvaluateArguments& arguments, const SavedModel& saved,
-                const std::string& origin, const std::vector<Evaluation>& results) {
+                const std::string& origin, const std::vector<Evaluation>& results,
+                const std::optional<Bleu>& bleu = std::nullopt) {
   nlohmann::ordered_json root = {
       {"checkpoint", saved.path}, {"step", saved.step}, {"text", origin}, {"set", arguments.sets}};
   for (const Evaluation& result : results) {
     root["evaluations"].push_back(nlohmann::ordered_json::parse(evaluation_json(result)));
   }
+  if (bleu) root["bleu"] = bleu->score;
   fmt::print("{}\n", root.dump(2));
 }
 
@@ -196,6 +200,25 @@ void print_objectives(const std::vector<Evaluation>& results) {
 /// True for objectives that are measured by a protocol.
 bool has_protocol(const SavedModel& saved) { return saved.experiment.objective.kind == "causal"; }
 
+/// The score of whole answers, where it is asked for.
+std::optional<Bleu> bleu_of(const EvaluateArguments& arguments, const SavedModel& saved,
+                            const Source& source) {
+  if (!arguments.bleu) return std::nullopt;
+  check<ConfigError>(saved.experiment.objective.options->material() == Material::kPairs,
+                     "--bleu compares translations: it goes with objective.kind translation, this "
+                     "model's is {}",
+                     saved.experiment.objective.kind);
+  AnswerOptions options = arguments.answer;
+  options.tokens = saved.experiment.model.context;
+  return answers_bleu(*saved.model, source.part.pairs, options);
+}
+
+void print_bleu(const Bleu& bleu, int64_t beam) {
+  fmt::print("BLEU {:.2f} ({:.1f}/{:.1f}/{:.1f}/{:.1f}, brevity penalty {:.3f}), 13a, beam {}\n",
+             bleu.score, bleu.precisions[0], bleu.precisions[1], bleu.precisions[2],
+             bleu.precisions[3], bleu.brevity_penalty, beam);
+}
+
 int run(const EvaluateArguments& arguments) {
   const SavedModel saved = load_model(arguments.model, arguments.sets);
   const Material material = saved.experiment.objective.options->material();
@@ -203,15 +226,17 @@ int run(const EvaluateArguments& arguments) {
                      "--text goes with objectives that read a text, not with {}",
                      saved.experiment.objective.kind);
   const Source source(arguments, saved);
+  const std::optional<Bleu> bleu = bleu_of(arguments, saved, source);
   if (!has_protocol(saved)) {
     const std::vector<Evaluation> results = evaluate_objectives(arguments, saved, source);
     if (arguments.json) {
-      print_json(arguments, saved, source.part.origin, results);
+      print_json(arguments, saved, source.part.origin, results, bleu);
       return 0;
     }
     fmt::print("{} at step {}{}\n", saved.path, saved.step,
                source.part.origin.empty() ? "" : " on " + source.part.origin);
     print_objectives(results);
+    if (bleu) print_bleu(*bleu, arguments.answer.beam);
     return 0;
   }
   const EvaluationText& text = source.text;
@@ -246,6 +271,12 @@ void add_evaluate(CLI::App& app, Action& action) {
                    "memory:MODEL.MEMORY]");
   verb->add_option("--per-token", a->per_token, "HDF5 file for the loss of every target");
   verb->add_option("--set", a->sets, "KEY=VALUE of keys that change no parameter");
+  auto* bleu =
+      verb->add_flag("--bleu", a->bleu, "translations: BLEU (13a) of whole answers as well");
+  verb->add_option("--beam", a->answer.beam, "hypotheses that a beam search keeps; 1: greedy")
+      ->check(whole_number_between(1, 1024))
+      ->needs(bleu)
+      ->capture_default_str();
   verb->add_flag("--json", a->json, "print JSON");
   verb->add_option("--cache", a->cache, "where prepared texts are kept")->capture_default_str();
   verb->callback([a, &action] { action = [a] { return run(*a); }; });

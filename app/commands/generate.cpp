@@ -15,6 +15,7 @@ namespace {
 struct GenerateArguments {
   std::string model, prompt, mask, source;
   SamplingOptions sampling;
+  AnswerOptions answer;
   std::optional<int64_t> window;
   bool greedy = false;
 };
@@ -65,8 +66,10 @@ bool told(const GenerateArguments& arguments, const SavedModel& saved) {
     return true;
   }
   if (arguments.source.empty()) return false;
-  answer(model, encode_with_specials(model, arguments.source, "--source"),
-         arguments.sampling.tokens, [&](int32_t token) { say(text_of(model, token)); });
+  AnswerOptions options = arguments.answer;
+  options.tokens = arguments.sampling.tokens;
+  answer(model, encode_with_specials(model, arguments.source, "--source"), options,
+         [&](int32_t token) { say(text_of(model, token)); });
   say("\n");
   return true;
 }
@@ -115,10 +118,20 @@ void add_generate(CLI::App& app, Action& action) {
   auto* mask =
       verb->add_option("--mask", a->mask, "encoders: a text in which each [MASK] is to be guessed")
           ->excludes(prompt);
-  verb->add_option("--source", a->source,
-                   "encoder_decoders, and decoders trained on a task: what is to be answered")
-      ->excludes(prompt)
-      ->excludes(mask);
+  auto* source =
+      verb->add_option("--source", a->source,
+                       "encoder_decoders, and decoders trained on a task: what is to be answered")
+          ->excludes(prompt)
+          ->excludes(mask);
+  verb->add_option("--beam", a->answer.beam, "hypotheses that a beam search keeps; 1: greedy")
+      ->check(whole_number_between(1, 1024))
+      ->needs(source)
+      ->capture_default_str();
+  verb->add_option("--length-penalty", a->answer.length_penalty,
+                   "a beam's answers of n tokens score log-probability / n^this")
+      ->check(number_between(0, 100))
+      ->needs(source)
+      ->capture_default_str();
   verb->add_option("--tokens", a->sampling.tokens, "new tokens")
       ->check(whole_number_between(0, int64_t{1} << 32))
       ->capture_default_str();

@@ -212,7 +212,7 @@ TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
     const Model& model = session.model;
     const auto source = evaluation_source(model, session.experiment, {}, std::nullopt);
     const Evaluation result = evaluate_objective(model, session.experiment, *source);
-    int64_t exact = 0;
+    int64_t exact = 0, differ = 0;
     const auto vocabulary = static_cast<int32_t>(model.tokenizer->vocabulary());
     for (int64_t step = 0; step < source->batches(); ++step) {
       Batch batch;
@@ -224,12 +224,17 @@ TEST(Answers, ExactMatchIsWhatGreedyDecodingGives) {
             row, std::find_if(row, row + questions.shape()[1],
                               [&](int32_t id) { return id >= vocabulary; }));
         std::vector<int32_t> said;
-        answer(model, question, 9, [&](int32_t token) { said.push_back(token); });
+        answer(model, question, {.tokens = 9}, [&](int32_t token) { said.push_back(token); });
         exact += said == question;
+        std::vector<int32_t> searched;
+        answer(model, question, {.tokens = 9, .beam = 4},
+               [&](int32_t token) { searched.push_back(token); });
+        differ += searched != said;
       }
     }
     EXPECT_EQ(result.answers, 30);
     EXPECT_EQ(result.exact, exact) << kind;
+    EXPECT_TRUE(differ > 0 && differ < 30) << differ << ": a beam finds other answers at times";
     EXPECT_EQ(evaluate_objective(model, session.experiment, Spoilt(*source)).exact, 0);
     EXPECT_TRUE(exact > 3 && exact < 30)
         << kind << " " << exact << ": the test is too easy or hard";
@@ -241,7 +246,7 @@ TEST(Answers, StayWithinTheVocabulary) {
   const Workspace workspace;
   Session session(workspace, sets_of(workspace, kCases[6], {"model.vocabulary=64"}));
   EXPECT_EQ(session.model.predicted(), 27);
-  answer(session.model, {0, 1, 2}, 9, [](int32_t token) { EXPECT_LT(token, 26); });
+  answer(session.model, {0, 1, 2}, {.tokens = 9}, [](int32_t token) { EXPECT_LT(token, 26); });
   const std::string text = "ab[END]c[START]";
   const std::vector<int32_t> ids = encode_with_specials(session.model, text, "a text");
   EXPECT_EQ(ids, (std::vector<int32_t>{0, 1, 26, 2, 27}));

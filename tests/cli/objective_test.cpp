@@ -189,6 +189,13 @@ TEST_F(ObjectiveTest, TranslationsTakeTwoFiles) {
   EXPECT_EQ(results()["validation"]["answers"], 3);
   EXPECT_EQ(evaluated({"--split", "test"})[0]["answers"], 3);
   EXPECT_EQ(run({"generate", "r", "--source", "aaa"}).code, 0);
+  EXPECT_EQ(run({"generate", "r", "--source", "aaa", "--beam", "3"}).code, 0);
+  for (const char* beam : {"1", "2"}) {
+    const Outcome scored = run({"evaluate", "r", "--bleu", "--beam", beam});
+    EXPECT_EQ(scored.code, 0) << scored.err;
+    EXPECT_NE(scored.out.find("BLEU "), std::string::npos) << scored.out;
+    EXPECT_NE(scored.out.find(std::string("13a, beam ") + beam), std::string::npos) << scored.out;
+  }
   folder_.write("t.txt", target + "one more\n");
   expect_error({"train", "o.yaml", "--run", "q"}, 3, {"s.txt has 60 lines, but t.txt has 61"});
   std::string other = target;
