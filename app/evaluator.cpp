@@ -68,6 +68,7 @@ std::vector<Window> windows_of(const Protocol& protocol, int64_t tokens) {
 }
 
 double Evaluation::perplexity() const { return std::exp(loss()); }
+double Evaluation::word_perplexity() const { return std::exp(nats / static_cast<double>(words)); }
 double Evaluation::bits_per_token() const { return loss() / std::numbers::ln2; }
 double Evaluation::bits_per_character() const {
   return nats / std::numbers::ln2 / static_cast<double>(characters);

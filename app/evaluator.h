@@ -61,6 +61,7 @@ struct Evaluation {
   double loss() const { return nats / static_cast<double>(tokens); }
   double exact_match() const { return static_cast<double>(exact) / static_cast<double>(answers); }
   double perplexity() const;
+  double word_perplexity() const;
   double bits_per_token() const;
   double bits_per_character() const;
   double bits_per_word() const;

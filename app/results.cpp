@@ -44,6 +44,7 @@ Json to_json(const Evaluation& e) {
           {"length", e.protocol.length},
           {"loss", e.loss()},
           {"perplexity", e.perplexity()},
+          {"word_perplexity", e.word_perplexity()},
           {"bits_per_token", e.bits_per_token()},
           {"bits_per_character", e.bits_per_character()},
           {"bits_per_word", e.bits_per_word()},

@@ -70,6 +70,9 @@ void print_table(const std::vector<Evaluation>& results) {
   const Evaluation& e = results.front();
   fmt::print("over {} tokens, {} characters, {} bytes, {} words, each target scored once\n",
              e.tokens, e.characters, e.bytes, e.words);
+  fmt::print("perplexity per word:");
+  for (const Evaluation& each : results) fmt::print(" {:.4f}", each.word_perplexity());
+  fmt::print("; per token it compares only between models of one tokenizer\n");
 }
 
 /// Below the table: what a token costs by its position in the window, a column per length.

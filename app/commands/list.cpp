@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 /// One line of the table.
 struct RunLine {
   std::string method = "?", best = "-", state = "unfinished";
+  std::string measure;  // what its losses are per: they compare with those of the same alone
   int64_t step = 0, planned = 0;
 };
 
@@ -67,6 +68,9 @@ RunLine line_of(const RunDirectory& directory) {
     const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
     line.method = experiment.model.position.kind;
     line.planned = experiment.trainer.steps;
+    line.measure = fmt::format("objective {}, tokenizer {}, vocabulary {}",
+                               experiment.objective.kind, experiment.data.tokenizer,
+                               experiment.model.vocabulary.value_or(0));
     read_metrics(directory, line);
     const std::string trainer = trainer_of(directory);
     if (!trainer.empty()) {
@@ -82,21 +86,43 @@ RunLine line_of(const RunDirectory& directory) {
   return line;
 }
 
-void print_run(const RunDirectory& directory) {
-  const RunLine line = line_of(directory);
-  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", directory.path(), line.method,
-             fmt::format("{}/{}", line.step, line.planned), line.best, line.state);
-}
+/// The table. Losses that do not compare with the first run's are marked.
+class Table {
+ public:
+  Table() {
+    fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  }
+  void print(const RunDirectory& directory) {
+    const RunLine line = line_of(directory);
+    if (measure_.empty()) measure_ = line.measure;
+    const bool other = line.best != "-" && line.measure != measure_;
+    marked_ = marked_ || other;
+    fmt::print("{:<32} {:<16} {:>16} {:>10}{} {}\n", directory.path(), line.method,
+               fmt::format("{}/{}", line.step, line.planned), line.best, other ? "*" : " ",
+               line.state);
+  }
+  void finish() const {
+    if (!marked_) return;
+    fmt::print(
+        "* not per the same thing as the first run's ({}): these losses cannot be compared; bits "
+        "per byte can, see tapemeasure evaluate\n",
+        measure_);
+  }
+
+ private:
+  std::string measure_;
+  bool marked_ = false;
+};
 
 /// Run directories among the paths themselves and right below them.
 int list(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
   }
-  fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  Table table;
   for (const std::string& path : paths) {
     if (RunDirectory(path).exists()) {
-      print_run(RunDirectory(path));
+      table.print(RunDirectory(path));
       continue;
     }
     std::vector<std::string> below;
@@ -107,9 +133,10 @@ int list(const std::vector<std::string>& paths) {
     check<CheckpointError>(!error, "{}: cannot read: {}", path, error.message());
     std::sort(below.begin(), below.end());
     for (const std::string& name : below) {
-      if (RunDirectory(name).exists()) print_run(RunDirectory(name));
+      if (RunDirectory(name).exists()) table.print(RunDirectory(name));
     }
   }
+  table.finish();
   return 0;
 }
 

@@ -92,6 +92,17 @@ TEST_F(DamageTest, ListReadsAnyMetrics) {
   EXPECT_NE(listed.out.find("6/6"), std::string::npos) << listed.out;
 }
 
+// R46: losses per token of other tokenizers do not compare.
+TEST_F(DamageTest, ListMarksWhatDoesNotCompare) {
+  train();
+  EXPECT_EQ(run({"list", "."}).out.find("cannot be compared"), std::string::npos);
+  EXPECT_EQ(run({"train", "c.yaml", "--run", "s", "--set", "data.tokenizer=byte"}).code, 0);
+  const std::string out = run({"list", "."}).out;
+  EXPECT_NE(out.find("cannot be compared"), std::string::npos) << out;
+  EXPECT_LT(out.find("./r "), out.find("*")) << out;
+  EXPECT_LT(out.find("./s "), out.find("* finished")) << out;
+}
+
 TEST_F(DamageTest, ARunWithoutItsCheckpointsBeginsAnew) {
   train();
   const std::string before = read_file(folder_.path("r/checkpoints/step_000006.h5"));

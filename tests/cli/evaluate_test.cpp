@@ -63,8 +63,8 @@ TEST_F(EvaluateTest, LengthsMakeATable) {
   }
   const Outcome table = run({"evaluate", "r", "--lengths", "8,16,64"});
   EXPECT_EQ(table.code, 0);
-  // Six lines, and below them a line for each of four ranges of positions.
-  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 6 + 3 + 3) << table.out;
+  // Seven lines, and below them a line for each of four ranges of positions.
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 7 + 3 + 3) << table.out;
   EXPECT_NE(table.out.find("\nlength                           8                  16"),
             std::string::npos)
       << table.out;

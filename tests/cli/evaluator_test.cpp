@@ -40,6 +40,7 @@ TEST(Evaluator, LossesByHand) {
   EXPECT_NEAR(result.bits_per_character(), nats / 5 / std::log(2.0), 1e-9);
   EXPECT_NEAR(result.bits_per_byte(), nats / 5 / std::log(2.0), 1e-9);
   EXPECT_NEAR(result.bits_per_word(), nats / std::log(2.0), 1e-9);
+  EXPECT_NEAR(result.word_perplexity(), std::exp(nats), 1e-9 * std::exp(nats));
 }
 
 // R56.
