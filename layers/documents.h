@@ -4,9 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
-
-#include "core/tensor.h"
 
 namespace tapemeasure {
 
@@ -15,8 +14,9 @@ class DocumentEnds {
   /// The tokens that close a document, and belong to it. Empty: a text is one document.
   explicit DocumentEnds(std::vector<int32_t> end = {}) : end_(std::move(end)) {}
   bool any() const { return !end_.empty(); }
-  /// The documents of sequences of equal length, i32 [B, T], counted from 0 in each.
-  Tensor numbers(Backend& backend, std::span<const std::span<const int32_t>> sequences) const;
+  /// Writes the document of each token of one sequence, counted from 0. `numbers` is as long as
+  /// `tokens`.
+  void number(std::span<const int32_t> tokens, std::span<int32_t> numbers) const;
 
  private:
   std::vector<int32_t> end_;

@@ -82,16 +82,19 @@ Tensor LanguageModel::documents(const ModelInput& input) const {
   check<ConfigError>(!input.lanes.memory || input.lanes.memory->length() == 0,
                      "model.document_end does not go with memory: what is remembered does not say "
                      "which document it is of");
-  std::vector<std::span<const int32_t>> sequences;
-  const int64_t rows = input.tokens_BT.shape()[1];
-  for (int64_t b = 0; b < input.tokens_BT.shape()[0]; ++b) {
-    if (input.caches) {
-      sequences.emplace_back(input.caches->tokens[static_cast<size_t>(b)]);
-    } else {
-      sequences.emplace_back(input.tokens_BT.data<int32_t>() + b * rows, static_cast<size_t>(rows));
-    }
+  const Tensor& fed_BT = input.tokens_BT;
+  const int64_t batch = fed_BT.shape()[0];
+  const auto tokens = [&](int64_t b) {
+    if (input.caches) return std::span<const int32_t>(input.caches->tokens[static_cast<size_t>(b)]);
+    const int64_t count = fed_BT.shape()[1];
+    return std::span<const int32_t>(fed_BT.data<int32_t>() + b * count, static_cast<size_t>(count));
+  };
+  const auto length = static_cast<int64_t>(tokens(0).size());
+  const Tensor numbers_BS = empty(fed_BT.backend(), {batch, length}, DType::kI32);
+  for (int64_t b = 0; b < batch; ++b) {
+    ends_.number(tokens(b), {numbers_BS.data<int32_t>() + b * length, tokens(b).size()});
   }
-  return ends_.numbers(input.tokens_BT.backend(), sequences);
+  return numbers_BS;
 }
 
 Variable LanguageModel::forward(Run& run, const ModelInput& input) const {

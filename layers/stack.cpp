@@ -30,7 +30,6 @@ Stack::Stack(const ModelOptions& options, StackKind kind, const Scope& scope)
 AttentionMask Stack::mask(const StackSource& source) const {
   AttentionMask mask{.causal = kind_ != StackKind::kEncoder,
                      .key_end = source.key_end,
-
                      .documents = source.documents_BS,
                      .prefix = source.prefix};
   const auto narrow = [&](int64_t window) {

@@ -113,6 +113,13 @@ TEST(Objectives, AllocateNothingInASteadyStep) {
   }
 }
 
+TEST(Documents, AllocateNothingInASteadyStep) {
+  const Workspace workspace(900);
+  Session session(workspace, {"trainer.backend=cpu", "trainer.threads=1",
+                              "trainer.micro_batch_tokens=8", "model.document_end=a"});
+  EXPECT_EQ(of_steps(session).ours, std::vector<int64_t>(kSteps, 0));
+}
+
 INSTANTIATE_TEST_SUITE_P(Steps, Allocations,
                          ::testing::Combine(::testing::Values("reference", "cpu"),
                                             ::testing::Values("adamw", "sgd", "adafactor")),

@@ -14,10 +14,9 @@ namespace tapemeasure {
 namespace {
 
 std::vector<int32_t> numbers(const std::vector<int32_t>& end, const std::vector<int32_t>& tokens) {
-  const auto backend = make_backend("reference");
-  const std::span<const int32_t> sequence(tokens);
-  const Tensor numbers = DocumentEnds(end).numbers(*backend, std::span(&sequence, 1));
-  return {numbers.data<int32_t>(), numbers.data<int32_t>() + numbers.count()};
+  std::vector<int32_t> numbers(tokens.size(), -1);
+  DocumentEnds(end).number(tokens, numbers);
+  return numbers;
 }
 
 TEST(DocumentEnds, CloseTheDocumentTheyBelongTo) {
