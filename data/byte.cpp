@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every byte is a token; the vocabulary is all 256, whatever the text holds.
+#include "core/utf8.h"
 #include "data/tokenizer.h"
-#include "data/utf8.h"
 
 namespace tapemeasure {
 

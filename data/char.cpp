@@ -6,8 +6,8 @@
 #include <bitset>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/tokenizer.h"
-#include "data/utf8.h"
 
 namespace tapemeasure {
 

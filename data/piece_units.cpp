@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "data/piece_units.h"
 
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace tapemeasure {
 

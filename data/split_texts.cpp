@@ -2,8 +2,8 @@
 #include "data/split_texts.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/chunks.h"
-#include "data/utf8.h"
 
 namespace tapemeasure {
 

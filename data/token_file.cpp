@@ -14,8 +14,8 @@
 #include "core/error.h"
 #include "core/file/checksum.h"
 #include "core/file/state_file.h"
+#include "core/utf8.h"
 #include "data/token_spool.h"
-#include "data/utf8.h"
 
 namespace tapemeasure {
 

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 namespace tapemeasure {
 

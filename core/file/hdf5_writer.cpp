@@ -9,6 +9,7 @@
 #include "core/file/atomic_file.h"
 #include "core/file/checksum.h"
 #include "core/file/hdf5_handle.h"
+#include "core/utf8.h"
 
 namespace tapemeasure {
 namespace {
@@ -19,24 +20,7 @@ constexpr size_t kGrowth = 1 << 20;
 
 void must(bool ok, const std::string& what) { check<Error>(ok, "HDF5: cannot {}", what); }
 
-// A writer's texts are UTF-8 for h5py unless they are not: then plain bytes.
-bool is_utf8(const std::string& text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80   ? 1
-                          : lead < 0xC2 ? 0
-                          : lead < 0xE0 ? 2
-                          : lead < 0xF0 ? 3
-                          : lead < 0xF5 ? 4
-                                        : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    i += length;
-  }
-  return true;
-}
-
+// Texts are UTF-8 for h5py unless they are not: then plain bytes.
 Handle text_type(const std::string& text) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   must(H5Tset_size(type.get(), std::max<size_t>(1, text.size())) >= 0 &&

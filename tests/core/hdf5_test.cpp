@@ -238,6 +238,29 @@ TEST(Hdf5, NotOneOfOurs) {
             folder.path("newer.h5") + ": of a newer format (3; this program knows 2)");
 }
 
+// Whoever reads a text that claims to be UTF-8 decodes it, and stops at surrogates.
+TEST(Hdf5, TextsClaimToBeUtf8OnlyWhereTheyAre) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.h5");
+  Hdf5Writer writer("sample");
+  writer.text("letter", "\xc3\xa9");
+  writer.text("surrogate", "\xed\xa0\x80");
+  writer.text("overlong", "\xe0\x80\x80");
+  writer.write(path);
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  const auto set_of = [&](const char* name) {
+    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT), type = H5Dget_type(dataset);
+    const H5T_cset_t set = H5Tget_cset(type);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    return set;
+  };
+  EXPECT_EQ(set_of("letter"), H5T_CSET_UTF8);
+  EXPECT_EQ(set_of("surrogate"), H5T_CSET_ASCII);
+  EXPECT_EQ(set_of("overlong"), H5T_CSET_ASCII);
+  H5Fclose(file);
+}
+
 // A file as h5py makes them: variable- and fixed-length texts, a number attribute, chunks, gzip.
 void write_foreign(const std::string& path) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/utf8.h"
 #include "data/prepare.h"
-#include "data/utf8.h"
 #include "tests/core/temporary_folder.h"
 
 namespace tapemeasure {

@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/file/hdf5_file.h"
+#include "core/utf8.h"
 #include "data/prepare.h"
-#include "data/utf8.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/data/hostile_texts.h"
 

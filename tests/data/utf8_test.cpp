@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// UTF-8 as RFC 3629 has it: what is a code point, what is not, and where a text may be cut.
-#include "data/utf8.h"
-
+// What readers of texts are told of bytes that are not UTF-8, and what counts as a character.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -20,16 +18,6 @@ std::string message_of(const std::string& text) {
     return error.what();
   }
   return "";
-}
-
-TEST(Utf8, EveryCodePointReadsBack) {
-  for (int32_t value = 0; value <= 0x10FFFF; ++value) {
-    if (value >= 0xD800 && value <= 0xDFFF) continue;
-    const std::string text = write_code_point(value);
-    const CodePoint point = read_code_point(text, 0);
-    ASSERT_EQ(point.value, value);
-    ASSERT_EQ(point.bytes, static_cast<int>(text.size()));
-  }
 }
 
 struct Wrong {
@@ -75,21 +63,6 @@ TEST(Utf8, SequencesCutByTheEndAreNamed) {
   for (const std::string cut : {"\xC3", "\xE2\x82", "\xE2", "\xF0\x9F\x98", "\xF0\x9F", "\xF0"}) {
     const std::string message = message_of("x\n" + cut);
     EXPECT_NE(message.find("a.txt: byte 2 (line 2): not UTF-8"), std::string::npos) << message;
-  }
-}
-
-TEST(Utf8, BordersNeverLieInsideACodePoint) {
-  const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z";
-  const std::vector<size_t> borders = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
-  for (size_t offset = 0; offset < borders.size(); ++offset) {
-    EXPECT_EQ(code_point_border(text, offset), borders[offset]) << offset;
-  }
-}
-
-TEST(Utf8, BordersInOtherBytesStayWhereTheyAre) {
-  const std::string text = "\x80\x80\x80\x80\xFF\xC3";
-  for (size_t offset = 0; offset <= text.size(); ++offset) {
-    EXPECT_EQ(code_point_border(text, offset), offset);
   }
 }
 

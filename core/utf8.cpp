@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,15 @@ CodePoint read_code_point(std::string_view text, size_t offset) {
   const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
   if (value < kSmallest[length] || surrogate || value > 0x10FFFF) return {-1, length};
   return {value, length};
+}
+
+bool is_utf8(std::string_view text) {
+  for (size_t offset = 0; offset < text.size();) {
+    const CodePoint point = read_code_point(text, offset);
+    if (point.value < 0) return false;
+    offset += static_cast<size_t>(point.bytes);
+  }
+  return true;
 }
 
 std::string write_code_point(int32_t value) {

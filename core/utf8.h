@@ -17,6 +17,8 @@ struct CodePoint {
 /// Reads the code point at `offset`. Overlong forms, surrogates, values above U+10FFFF, stray
 /// continuation bytes and cut sequences are not UTF-8. REQUIRES: offset < text.size().
 CodePoint read_code_point(std::string_view text, size_t offset);
+/// Whether all of a text is UTF-8.
+bool is_utf8(std::string_view text);
 /// The UTF-8 of a code point.
 std::string write_code_point(int32_t value);
 /// The last border of code points at or before `offset`. In text that is not UTF-8, `offset`
