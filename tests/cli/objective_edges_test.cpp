@@ -123,6 +123,19 @@ TEST_F(ObjectiveEdges, AnotherAlphabetIsAnotherTokenizer) {
                {"the task of --set: its tokenizer (char, 5 tokens", "is not the model's"});
 }
 
+TEST_F(ObjectiveEdges, PromptsOfUnknownWordsAreCounted) {
+  folder_.write("a.txt", "one two three\n" + corpus_);
+  write_config("decoder", "data: {text: a.txt, tokenizer: word, split: [60, 40, 0]}\n");
+  train({"model.context=4"});
+  expect_error({"generate", "r", "--prompt", "  "}, 2, {"the prompt is empty"});
+  const Outcome said = run({"generate", "r", "--prompt", "one nowhere two", "--tokens", "1"});
+  EXPECT_EQ(said.code, 0);
+  EXPECT_NE(said.err.find("1 of 3 tokens of the prompt are not in the vocabulary: the model reads "
+                          "<unk>"),
+            std::string::npos)
+      << said.err;
+}
+
 TEST_F(ObjectiveEdges, OnlyPossibleNumbersOfTokensAreOffered) {
   write_config("decoder", kReverse);
   expect_error({"train", "c.yaml", "--set", "trainer.batch_tokens=8"}, 2,
