@@ -2,9 +2,8 @@
 #include "layers/scored_rows.h"
 
 #include <algorithm>
-#include <vector>
 
-#include "core/host.h"
+#include "core/backend.h"
 
 namespace tapemeasure {
 
@@ -15,15 +14,17 @@ int64_t count_scored(const Tensor& targets) {
 
 ScoredRows scored_rows(const Tensor& targets) {
   const int32_t* target = targets.data<int32_t>();
-  std::vector<int32_t> ids, kept;
+  const int64_t count = count_scored(targets);
+  const ScoredRows rows{empty(targets.backend(), {1, count}, DType::kI32),
+                        empty(targets.backend(), {count}, DType::kI32)};
+  int32_t* id = rows.ids_1M.data<int32_t>();
+  int32_t* kept = rows.targets_M.data<int32_t>();
   for (int64_t row = 0; row < targets.count(); ++row) {
     if (target[row] < 0) continue;
-    ids.push_back(static_cast<int32_t>(row));
-    kept.push_back(target[row]);
+    *id++ = static_cast<int32_t>(row);
+    *kept++ = target[row];
   }
-  const auto count = static_cast<int64_t>(ids.size());
-  return {to_tensor(targets.backend(), {1, count}, ids),
-          to_tensor(targets.backend(), {count}, kept)};
+  return rows;
 }
 
 void add_losses(const Tensor& ids_1M, const Tensor& losses_M, const Into& losses_N) {
