@@ -201,7 +201,7 @@ void check_data(const Config& config, DataOptions& data) {
   check<ConfigError>(!prepared || (data.valid.empty() && data.test.empty()),
                      "{}: data.{} does not go with the prepared text {}, which has its own splits",
                      config.place(data.valid.empty() ? "data.test" : "data.valid"),
-                     data.valid.empty() ? "test" : "valid", data.text[0]);
+                     data.valid.empty() ? "test" : "valid", prepared ? data.text[0] : "");
   with_place(config.place("data.split"), [&] { settle_split(options, config.has("data.split")); });
   data.split = options.split;
 }
