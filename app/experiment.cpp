@@ -103,10 +103,12 @@ void check_batches(const Config& config, const Experiment& experiment) {
   const TrainerOptions& t = experiment.trainer;
   const int64_t context = experiment.model.context;
   const auto check_multiple = [&](const char* key, int64_t tokens) {
-    check<ConfigError>(
-        tokens % context == 0, "{}: {} {} is not a multiple of model.context {}: {} or {} would be",
-        config.place(key), key, tokens, context, std::max<int64_t>(1, tokens / context) * context,
-        (tokens / context + 1) * context);
+    const int64_t above = (tokens / context + 1) * context;
+    const std::string below =
+        tokens < context ? "" : fmt::format("{} or ", tokens / context * context);
+    check<ConfigError>(tokens % context == 0,
+                       "{}: {} {} is not a multiple of model.context {}: {}{} would be",
+                       config.place(key), key, tokens, context, below, above);
   };
   check_multiple("trainer.batch_tokens", t.batch_tokens);
   if (!t.micro_batch_tokens) return;
@@ -139,6 +141,12 @@ void check_material(const Config& config, const Experiment& experiment) {
   check<ConfigError>(material == Material::kText || data.text.empty(),
                      "{}: objective.kind {} reads no data.text: leave it out",
                      config.place("data.text"), kind);
+  for (const auto& [key, files] :
+       {std::pair("data.valid", &data.valid), {"data.test", &data.test}}) {
+    check<ConfigError>(material == Material::kText || files->empty(),
+                       "{}: objective.kind {} reads no {}: leave it out", config.place(key), kind,
+                       key);
+  }
   const bool pairs = material == Material::kPairs;
   check<ConfigError>(!pairs || (!data.source.empty() && !data.target.empty()),
                      "{}: objective.kind {} wants two files, data: {{source: FILE, target: FILE}}",
@@ -160,6 +168,13 @@ void check_objective(const Config& config, const Experiment& experiment) {
                      kKinds[static_cast<int>(setting.reader)], refusal);
   check_material(config, experiment);
   with_place(config.place("objective"), [&] { objective.validate(setting); });
+  check<ConfigError>(
+      objective.smoothing() == 0 || experiment.model.adaptive_softmax.cutoffs.empty(),
+      "{}: objective.smoothing {} spreads over all words, which model.adaptive_softmax never looks "
+      "at together: set it to 0, or leave the cutoffs out",
+      config.place(config.has("objective.smoothing") ? "objective.smoothing"
+                                                     : "model.adaptive_softmax.cutoffs"),
+      objective.smoothing());
   const bool causal = experiment.objective.kind == "causal";
   check<ConfigError>(
       causal || experiment.data.order == DataOrder::kShuffled,
@@ -186,7 +201,7 @@ void check_data(const Config& config, DataOptions& data) {
   check<ConfigError>(!prepared || (data.valid.empty() && data.test.empty()),
                      "{}: data.{} does not go with the prepared text {}, which has its own splits",
                      config.place(data.valid.empty() ? "data.test" : "data.valid"),
-                     data.valid.empty() ? "test" : "valid", data.text[0]);
+                     data.valid.empty() ? "test" : "valid", prepared ? data.text[0] : "");
   with_place(config.place("data.split"), [&] { settle_split(options, config.has("data.split")); });
   data.split = options.split;
 }

@@ -5,9 +5,32 @@
 #include <cmath>
 
 #include "app/checkpoint.h"
+#include "core/config/node.h"
 #include "core/error.h"
 
 namespace tapemeasure {
+
+namespace {
+
+/// The tokens that close a document. One that the vocabulary does not have would close it at every
+/// unknown word, and no token at all nowhere.
+std::vector<int32_t> document_end(const std::string& text, const Tokenizer& tokenizer) {
+  std::vector<int32_t> end;
+  tokenizer.encode(text, "model.document_end", end);
+  check<ConfigError>(
+      text.empty() || !end.empty(),
+      "model.document_end: the tokenizer makes no token of '{}': name a text that is "
+      "one, or leave it out",
+      printable(text));
+  const auto unknown = tokenizer.unknown();
+  check<ConfigError>(!unknown || std::find(end.begin(), end.end(), *unknown) == end.end(),
+                     "model.document_end: '{}' is not in the tokenizer's vocabulary, so that every "
+                     "unknown word would close a document: name a word that is, or leave it out",
+                     printable(text));
+  return end;
+}
+
+}  // namespace
 
 Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_tokenizer)
     : backend(make_backend(experiment.trainer.backend,
@@ -21,9 +44,7 @@ Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_
       network(std::make_unique<LanguageModel>(experiment.model, Scope(store))) {
   if (tokenizer) {
     network->limit_vocabulary(predicted());
-    std::vector<int32_t> end;
-    tokenizer->encode(experiment.model.document_end, "model.document_end", end);
-    network->separate_documents(std::move(end));
+    network->separate_documents(document_end(experiment.model.document_end, *tokenizer));
   }
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }

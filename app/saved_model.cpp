@@ -22,6 +22,20 @@ bool loads(const std::string& path) {
   }
 }
 
+/// Special tokens have rows of the trained tables: with others, an id would name another token's.
+/// None at all do no harm.
+void check_specials(const Experiment& stored, const SavedModel& saved,
+                    const std::vector<std::string>& sets) {
+  const int64_t vocabulary = saved.model->tokenizer->vocabulary();
+  const Specials before = stored.objective.options->specials(stored.setting(vocabulary));
+  const Specials& now = saved.model->specials;
+  check<ConfigError>(now.count() == 0 || now.names == before.names,
+                     "--set {} changes the objective's special tokens, which a trained model has "
+                     "already: it has [{}], [{}] are asked for",
+                     fmt::join(sets, " --set "), fmt::join(before.names, " "),
+                     fmt::join(now.names, " "));
+}
+
 }  // namespace
 
 std::string checkpoint_of(const std::string& path) {
@@ -44,6 +58,7 @@ SavedModel load_model(const std::string& path, const std::vector<std::string>& s
   const Hdf5Reader file = open_checkpoint(saved.path);
   StateReader values(file);
   Config config = Config::parse(file.text("config"), saved.path);
+  const Experiment stored = read_experiment(config);
   for (const std::string& assignment : sets) config.set(assignment);
   saved.experiment = read_experiment(config);
   visit_data(values, saved.texts);
@@ -53,6 +68,7 @@ SavedModel load_model(const std::string& path, const std::vector<std::string>& s
   std::shared_ptr<const Tokenizer> tokenizer;
   visit_tokenizer(values, tokenizer);
   saved.model = std::make_unique<Model>(saved.experiment, tokenizer);
+  check_specials(stored, saved, sets);
   try {
     load_parameters(file, saved.model->store, "");
   } catch (const CheckpointError& error) {
@@ -83,8 +99,8 @@ void check_tokenizer(const Tokenizer& found, const std::string& path, const Toke
   check<DataError>(found.hash() == wanted.hash(),
                    "{}: its tokenizer ({}, {} tokens, SHA-256 {}) is not the model's ({}, {} "
                    "tokens, SHA-256 {})",
-                   path, found.kind(), found.vocabulary(), found.hash(), wanted.kind(),
-                   wanted.vocabulary(), wanted.hash());
+                   path.empty() ? "the task of --set" : path, found.kind(), found.vocabulary(),
+                   found.hash(), wanted.kind(), wanted.vocabulary(), wanted.hash());
 }
 
 Corpus training_corpus(const SavedModel& saved, const std::string& cache) {

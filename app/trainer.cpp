@@ -219,8 +219,20 @@ bool Trainer::measure() {
   return true;
 }
 
+/// Once, and not where the split says that there is no validation.
+void Trainer::warn_unmeasured() {
+  const DataOptions& data = experiment_.data;
+  if (warned_unmeasured_ || (data.split[1] == 0 && data.valid.empty())) return;
+  warned_unmeasured_ = true;
+  log_.warn("{}: too little to validate on: no validation losses and no best.h5",
+            corpus_.part(Split::kValid).origin);
+}
+
 void Trainer::evaluate_now() {
-  if (!measure()) return;
+  if (!measure()) {
+    warn_unmeasured();
+    return;
+  }
   const Evaluation& result = *last_evaluation_;
   write_row(metrics_row(learner_.steps_done(), result));
   log_.info("step {}: validation loss {:.4f} nats{}", learner_.steps_done(), result.loss(),

@@ -51,6 +51,7 @@ class Trainer {
   void handle_nonfinite(const StepReport& report);
   bool measure();
   void evaluate_now();
+  void warn_unmeasured();
   void check_weights();
   void save(const std::string& path);
   void write_results(const std::string& state);
@@ -68,6 +69,7 @@ class Trainer {
   double best_loss_ = 0;
   int64_t best_step_ = 0;  // 0: none yet
   int64_t evaluations_since_best_ = 0;
+  bool warned_unmeasured_ = false;
   int64_t skipped_ = 0, skipped_in_a_row_ = 0;
 
   // Of this process only.

@@ -116,7 +116,6 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
                      "--per-token wants one length, got {}", lengths.size());
   std::vector<Evaluation> results;
   for (const int64_t length : lengths) {
-    check<ConfigError>(length >= 1, "--lengths wants numbers from 1, got {}", length);
     const Protocol protocol = arguments.protocol.empty()
                                   ? Protocol::of(saved.experiment.model, length)
                                   : Protocol::parse(arguments.protocol, length);
@@ -200,6 +199,15 @@ void print_objectives(const std::vector<Evaluation>& results) {
   }
 }
 
+/// Lengths are multiplied with others on the way: what no machine could hold stops here.
+void check_lengths(const EvaluateArguments& arguments) {
+  constexpr int64_t kLongest = 1 << 24;
+  for (const int64_t length : arguments.lengths) {
+    check<ConfigError>(length >= 1 && length <= kLongest,
+                       "--lengths wants numbers from 1 to {}, got {}", kLongest, length);
+  }
+}
+
 /// True for objectives that are measured by a protocol.
 bool has_protocol(const SavedModel& saved) { return saved.experiment.objective.kind == "causal"; }
 
@@ -223,6 +231,7 @@ void print_bleu(const Bleu& bleu, int64_t beam) {
 }
 
 int run(const EvaluateArguments& arguments) {
+  check_lengths(arguments);
   const SavedModel saved = load_model(arguments.model, arguments.sets);
   const Material material = saved.experiment.objective.options->material();
   check<ConfigError>(arguments.text.empty() || material == Material::kText,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+
 #include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
@@ -74,6 +76,15 @@ bool told(const GenerateArguments& arguments, const SavedModel& saved) {
   return true;
 }
 
+/// What the model goes on from is not what was written then.
+void warn_unknown(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, Log& log) {
+  const auto id = tokenizer.unknown();
+  const auto unknown = id ? std::count(prompt.begin(), prompt.end(), *id) : 0;
+  if (unknown == 0) return;
+  log.warn("{} of {} tokens of the prompt are not in the vocabulary: the model reads {} for them",
+           unknown, prompt.size(), tokenizer.bytes_of(*id));
+}
+
 int run(GenerateArguments arguments) {
   SamplingOptions& sampling = arguments.sampling;
   if (arguments.greedy) sampling.temperature = 0;
@@ -85,8 +96,10 @@ int run(GenerateArguments arguments) {
   Log log;
   std::vector<int32_t> prompt;
   saved.model->tokenizer->encode(arguments.prompt, "the prompt", prompt);
+  check<ConfigError>(!prompt.empty(), "the prompt is empty: give --prompt at least one token");
   log.info("{} at step {}{}", saved.path, saved.step,
            saved.best_step > 0 ? fmt::format(", validation loss {:.4f}", saved.best_loss) : "");
+  warn_unknown(*saved.model->tokenizer, prompt, log);
   const ModelOptions& model = saved.experiment.model;
   // As far as training could look back.
   const int64_t seen = model.memory > 0 ? model.memory + model.context : 0;

@@ -3,6 +3,8 @@
 // `length` pairs of a letter and what it stands for, and one of the letters again: "a3b1c2" and "b"
 // is answered by "1". Here values are letters as well. The asked letter stands in one pair only,
 // `distance` pairs from the end of them.
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/random.h"
 #include "data/objective/task.h"
@@ -26,6 +28,7 @@ class RecallOptions : public TaskOptions {
     TaskOptions::validate(setting);
   }
 
+  int64_t fewest() const override { return std::max<int64_t>(1, distance_); }
   int64_t question_size(int64_t length) const override { return 2 * length + 1; }
   int64_t answer_size(int64_t) const override { return 1; }
 

@@ -98,6 +98,7 @@ class EvaluationStrings : public FiniteSource {
   EvaluationStrings(const TaskOptions& task, const ObjectiveSetting& setting,
                     std::optional<int64_t> length)
       : task_(task), setting_(setting) {
+    if (length) check_length(*length);
     const int64_t shortest = length.value_or(task.shortest());
     const int64_t lengths = length.value_or(task.longest()) - shortest + 1;
     const int64_t at_once = setting.sequences();
@@ -128,6 +129,12 @@ class EvaluationStrings : public FiniteSource {
   struct Group {
     int64_t length, first, count;
   };
+  void check_length(int64_t length) const {
+    check<ConfigError>(length >= task_.fewest() && length <= kLongest,
+                       "strings of length {}: this task has lengths of {} to {}", length,
+                       task_.fewest(), kLongest);
+  }
+
   const TaskOptions& task_;
   ObjectiveSetting setting_;
   std::vector<Group> groups_;

@@ -30,6 +30,8 @@ class TaskOptions : public ObjectiveOptions {
   std::unique_ptr<FiniteSource> evaluation(const Part& part, const ObjectiveSetting& setting,
                                            std::optional<int64_t> length) const override;
 
+  /// The fewest letters, pairs or digits that a question can have.
+  virtual int64_t fewest() const { return 1; }
   /// Tokens of a question and an answer of a length.
   virtual int64_t question_size(int64_t length) const { return length; }
   virtual int64_t answer_size(int64_t length) const { return length; }

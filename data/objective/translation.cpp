@@ -47,9 +47,12 @@ class TranslationSource : public FiniteSource {
     for (int64_t pair = 0; pair < pairs.size(); ++pair) {
       if (lengths_of(pairs, pair).longer() <= layout.context) order_.push_back(pair);
     }
-    check<DataError>(!order_.empty() || !layout.shuffled,
-                     "{}: none of {} pairs fits model.context {}", origin, pairs.size(),
-                     layout.context);
+    check<DataError>(pairs.size() > 0 || !layout.shuffled,
+                     "{}: no pairs: give a larger share of data.split, or more pairs", origin);
+    check<DataError>(
+        !order_.empty() || !layout.shuffled,
+        "{}: none of {} pairs fits model.context {}: raise it, or cut the lines shorter", origin,
+        pairs.size(), layout.context);
     sort();
     fill_table();
   }
