@@ -64,6 +64,8 @@ struct Measure {
   std::string place;
 
   bool measures(const std::string& arm) const;
+  /// True if cells are evaluated for it; false if its value follows from other measures.
+  bool evaluated() const { return best_of.empty(); }
   /// All that decides its value, as one line: a value measured under another is measured again.
   std::string specification() const;
 };

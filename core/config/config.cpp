@@ -96,6 +96,8 @@ std::string trimmed(const std::string& text) {
 
 Config::Config() = default;
 Config::~Config() = default;
+Config::Config(const Config&) = default;
+Config& Config::operator=(const Config&) = default;
 Config::Config(Config&&) noexcept = default;
 Config& Config::operator=(Config&&) noexcept = default;
 

@@ -38,6 +38,8 @@ class Config {
  public:
   Config();
   ~Config();
+  Config(const Config&);
+  Config& operator=(const Config&);
   Config(Config&&) noexcept;
   Config& operator=(Config&&) noexcept;
 
@@ -67,12 +69,23 @@ class Config {
   bool has(const std::string& key) const;
 
  private:
+  friend struct NamedConfig;
   void fill(const std::function<void(Fields&)>& visit) const;
   /// The key's place, or "" when it was not given.
   std::string given(const std::string& key) const;
   std::vector<ConfigNode> layers_;  // lowest first, each a map
   // What the last `into` found, by key: it alone knows what a change of kind has dropped.
   mutable std::map<std::string, std::string> places_;
+};
+
+/// A section by itself, as Fields::sections gives it.
+struct NamedConfig {
+  std::string name;  ///< "" in a list
+  Config config;
+  std::string place;  ///< "shaw.yaml:12:3"
+
+  /// Private to core/config: one more layer.
+  void add(const ConfigNode& section);
 };
 
 /// Writes all values of `options` as YAML that reads back to the same. Doubles are the shortest

@@ -78,6 +78,10 @@ class Collector final : public ValueFields {
     ValueFields::boolean_or_names(name, truth, names, known, help);
     describe(fmt::format("true/false or list of: {}", fmt::join(known, ", ")), "", help);
   }
+  void sections(const char* name, std::vector<NamedConfig>&, const char* help) override {
+    value(name, "");
+    describe("sections", "", help);
+  }
 
  protected:
   void value(const char* name, const std::string& text) override {

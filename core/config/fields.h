@@ -53,6 +53,8 @@ struct Chosen {
   std::shared_ptr<Base> options;
 };
 
+struct NamedConfig;  // core/config/config.h
+
 class Fields {
  public:
   virtual ~Fields() = default;
@@ -92,6 +94,10 @@ class Fields {
   /// true and fills `names`; without a list `names` is empty.
   virtual void boolean_or_names(const char* name, bool& value, std::vector<std::string>& names,
                                 std::span<const char* const> known, const char* help) = 0;
+
+  /// Sections of one kind, as many as there are: a map of name to section, or a list of sections
+  /// without names. They are read later, each `into` options of its own.
+  virtual void sections(const char* name, std::vector<NamedConfig>& values, const char* help) = 0;
 
   /// An enum whose values count from 0 in the order of `choices`.
   template <class E>

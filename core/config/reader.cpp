@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fills options from the layers of a Config. All problems are collected, and the first in the order
-// of the file is thrown, because the order of visiting is none that a user knows.
+// Fills options from the layers of a Config. Of all problems the first in the file is thrown.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "core/config/keys.h"
 #include "core/config/node.h"
 #include "core/config/scalar.h"
+#include "core/config/sections.h"
 #include "core/config/unknown.h"
 #include "core/error.h"
 
@@ -17,11 +17,10 @@ namespace {
 
 // A section while it is visited.
 struct Frame {
-  std::string path;  // "" for the root
-  std::vector<const ConfigNode*>
-      layers;            // maps, or scalars that stand for their kind; lowest first
-  size_t floor = 0;      // layers below it were written for another kind
-  bool in_kind = false;  // visiting the kind's options, not the section's own
+  std::string path = {};                       // "" for the root
+  std::vector<const ConfigNode*> layers = {};  // maps, or scalars that stand for their kind
+  size_t floor = 0;                            // layers below it were written for another kind
+  bool in_kind = false;                        // visiting the kind's options, not the section's own
   bool has_kind = false, kind_failed = false;
   std::set<std::string> known = {};
 };
@@ -30,7 +29,7 @@ class Reader final : public Fields {
  public:
   Reader(const std::vector<ConfigNode>& layers, std::map<std::string, std::string>& places)
       : places_(places) {
-    frames_.push_back({.path = "", .layers = {}});
+    frames_.push_back({.path = ""});
     for (const ConfigNode& layer : layers) frames_.back().layers.push_back(&layer);
   }
 
@@ -91,6 +90,8 @@ class Reader final : public Fields {
   void boolean_or_names(const char* name, bool& value, std::vector<std::string>& names,
                         std::span<const char* const> known, const char*) override;
 
+  void sections(const char* name, std::vector<NamedConfig>& values, const char*) override;
+
   void finish(const std::function<void(Fields&)>& visit) {
     close(frames_.back());
     unknown_.report(visit, problems_);
@@ -120,9 +121,9 @@ class Reader final : public Fields {
   }
   template <class Range>
   bool out_of_range(const char* name, Range range, const ConfigNode& node) {
-    const std::string allowed = range_text(range);
-    problem(node, fmt::format("'{}' is out of range{}{}: {}", key(name), allowed.empty() ? "" : " ",
-                              allowed, node.found()));
+    const std::string allowed = range_text(range), space = allowed.empty() ? "" : " ";
+    problem(node,
+            fmt::format("'{}' is out of range{}{}: {}", key(name), space, allowed, node.found()));
     return false;
   }
 
@@ -177,7 +178,7 @@ const ConfigNode* Reader::find(const char* name) {
 bool Reader::enter(const char* name, const char*) {
   Frame& outer = frames_.back();
   outer.known.insert(name);
-  Frame frame{.path = key(name), .layers = {}};
+  Frame frame{.path = key(name)};
   const ConfigNode* list = nullptr;
   for (size_t i = outer.in_kind ? outer.floor : 0; i < outer.layers.size(); ++i) {
     const ConfigMark* mark = nullptr;
@@ -352,14 +353,26 @@ void Reader::boolean_or_names(const char* name, bool& value, std::vector<std::st
   std::vector<std::string> result;
   for (const ConfigNode& item : node->items) {
     size_t index = 0;
-    if (!read_word(name, item, known, fmt::format("names of {}", fmt::join(known, ", ")), index))
-      return;
+    const std::string what = fmt::format("names of {}", fmt::join(known, ", "));
+    if (!read_word(name, item, known, what, index)) return;
     if (std::find(result.begin(), result.end(), known[index]) != result.end())
       return problem(item, fmt::format("'{}' names '{}' twice", key(name), known[index]));
     result.push_back(known[index]);
   }
   value = !result.empty();
   names = std::move(result);
+}
+
+void Reader::sections(const char* name, std::vector<NamedConfig>& values, const char*) {
+  if (!find(name)) return;
+  const Frame& frame = frames_.back();
+  std::vector<const ConfigNode*> layers;
+  for (size_t i = frame.in_kind ? frame.floor : 0; i < frame.layers.size(); ++i) {
+    const ConfigMark* mark = nullptr;
+    if (const ConfigNode* node = child(*frame.layers[i], name, mark)) layers.push_back(node);
+  }
+  if (const ConfigNode* wrong = read_sections(layers, values))
+    wanted(name, "sections by name or a list of sections", *wrong);
 }
 
 void Reader::close(const Frame& frame) {

@@ -78,4 +78,6 @@ void ValueFields::boolean_or_names(const char* name, bool& truth, std::vector<st
   value(name, names.empty() ? format_boolean(truth) : list_text(names, format_text));
 }
 
+void ValueFields::sections(const char*, std::vector<NamedConfig>&, const char*) {}
+
 }  // namespace tapemeasure

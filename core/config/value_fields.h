@@ -34,6 +34,8 @@ class ValueFields : public Fields {
                     std::span<const char* const> words, const char* help) override;
   void boolean_or_names(const char* name, bool& value, std::vector<std::string>& names,
                         std::span<const char* const> known, const char* help) override;
+  /// They have no value of their own.
+  void sections(const char* name, std::vector<NamedConfig>& values, const char* help) override;
 
  protected:
   virtual void value(const char* name, const std::string& text) = 0;

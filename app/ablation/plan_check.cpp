@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "app/ablation/plan_check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "app/evaluator.h"
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+
+template <class Things>
+std::vector<std::string> names_of(const Things& things) {
+  std::vector<std::string> names;
+  for (const auto& thing : things) names.push_back(thing.name);
+  return names;
+}
+
+void check_known(const std::string& name, const std::vector<std::string>& known, const char* what,
+                 const std::string& place) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const std::string guess = nearest(name, known);
+  throw ConfigError(fmt::format("{}: there is no {} '{}'{}", place, what, name,
+                                guess.empty() ? "" : " (did you mean '" + guess + "'?)"));
+}
+
+void check_once(const std::vector<std::string>& names, const char* what, const std::string& place) {
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    check<ConfigError>(seen.insert(name).second, "{}: {} '{}' is there twice", place, what, name);
+}
+
+void check_names(const Plan& plan) {
+  check<ConfigError>(!plan.arms.empty(), "{}: no arms: nothing is compared", plan.path);
+  check<ConfigError>(!plan.measures.empty(), "{}: no measures: nothing is compared", plan.path);
+  check<ConfigError>(!plan.seeds.empty(), "{}: no seeds", plan.path);
+  std::vector<std::string> seeds, claims;
+  for (const int64_t seed : plan.seeds) seeds.push_back(std::to_string(seed));
+  for (const Claim& claim : plan.claims) claims.push_back(claim.id);
+  check_once(seeds, "seed", plan.path);
+  check_once(names_of(plan.arms), "arm", plan.path);
+  check_once(names_of(plan.measures), "measure", plan.path);
+  check_once(claims, "claim", plan.path);
+}
+
+void check_starts(const Plan& plan) {
+  const std::vector<std::string> arms = names_of(plan.arms);
+  for (const Arm& arm : plan.arms) {
+    if (arm.init_from.empty()) continue;
+    check_known(arm.init_from, arms, "arm", arm.place);
+    const Arm* from = &arm;
+    for (size_t steps = 0; !from->init_from.empty(); ++steps) {
+      check<ConfigError>(steps < arms.size(), "{}: arm '{}' starts, in a circle, from itself",
+                         arm.place, arm.name);
+      from = &plan.arm(from->init_from);
+    }
+  }
+}
+
+/// An arm's config as trained and under a measure's `set`; what is wrong is named with the arm.
+Experiment experiment_of(const Plan& plan, const Arm& arm, const std::vector<std::string>& set,
+                         const std::string& place) {
+  try {
+    Config config = plan.config({arm.name, plan.seeds[0]});
+    for (const std::string& assignment : set) config.set(assignment);
+    return read_experiment(config);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: arm '{}': {}", place, arm.name, error.what()));
+  }
+}
+
+bool is_per_token(Quantity quantity) {
+  return quantity == Quantity::kBitsPerToken || quantity == Quantity::kLoss ||
+         quantity == Quantity::kPerplexity;
+}
+
+/// What cells of one column must have in common.
+std::string ground_of(const Measure& measure, const Experiment& experiment) {
+  std::string ground = "objective " + experiment.objective.kind;
+  if (measure.quantity != Quantity::kEffectiveContext && !measure.length &&
+      measure.best_of.empty()) {
+    ground += fmt::format(", length {} as trained", experiment.model.context);
+  }
+  if (is_per_token(measure.quantity)) {
+    ground += ", tokens of " + experiment.data.tokenizer;
+    if (experiment.data.vocabulary)
+      ground += fmt::format(" with vocabulary {}", *experiment.data.vocabulary);
+  }
+  return ground;
+}
+
+void check_protocol(const Measure& measure, const Experiment& experiment) {
+  const bool causal = experiment.objective.kind == "causal";
+  const bool by_windows =
+      measure.best_of.empty() && measure.quantity != Quantity::kEffectiveContext;
+  check<ConfigError>(measure.protocol.empty() || (causal && by_windows),
+                     "{}: measure '{}' has a protocol, which goes with objective.kind causal",
+                     measure.place, measure.name);
+  const std::string protocol = measure.protocol.empty() ? "nonoverlap" : measure.protocol;
+  if (causal && by_windows)
+    Protocol::parse(protocol, measure.length.value_or(experiment.model.context));
+}
+
+void check_column(const Plan& plan, const Measure& measure) {
+  std::string first, first_arm;
+  for (const Arm& arm : plan.arms) {
+    if (!measure.measures(arm.name)) continue;
+    const Experiment experiment = experiment_of(plan, arm, measure.set, measure.place);
+    check_protocol(measure, experiment);
+    const std::string ground = ground_of(measure, experiment);
+    if (first_arm.empty()) first = ground, first_arm = arm.name;
+    check<ConfigError>(ground == first,
+                       "{}: measure '{}' would put into one column what does not compare: arm '{}' "
+                       "with {}, arm '{}' with {}",
+                       measure.place, measure.name, first_arm, first, arm.name, ground);
+  }
+}
+
+void check_best(const Plan& plan, const Measure& measure) {
+  const std::vector<std::string> names = names_of(plan.measures);
+  for (const std::string& name : measure.best_of) {
+    check_known(name, names, "measure", measure.place);
+    const Measure& part = plan.measure(name);
+    check<ConfigError>(part.quantity == measure.quantity && part.split == measure.split &&
+                           part.best_of.empty() && !is_time(part.quantity),
+                       "{}: measure '{}' is the best of '{}', which has another quantity or split",
+                       measure.place, measure.name, name);
+    for (const Arm& arm : plan.arms)
+      check<ConfigError>(!measure.measures(arm.name) || part.measures(arm.name),
+                         "{}: measure '{}' is the best of '{}', which is not measured of arm '{}'",
+                         measure.place, measure.name, name, arm.name);
+  }
+}
+
+void check_context(const Plan& plan, const Measure& measure) {
+  const bool context = measure.quantity == Quantity::kEffectiveContext;
+  check<ConfigError>(context == !measure.lengths.empty() && context == !measure.group.empty(),
+                     "{}: measure '{}': lengths and group go with quantity effective_context",
+                     measure.place, measure.name);
+  if (!context) return;
+  check<ConfigError>(measure.targets > 0, "{}: measure '{}' wants targets: how many are scored",
+                     measure.place, measure.name);
+  check<ConfigError>(
+      std::is_sorted(measure.lengths.begin(), measure.lengths.end()) && measure.lengths.size() > 1,
+      "{}: measure '{}' wants two lengths or more, shortest first", measure.place, measure.name);
+  for (const std::string& arm : measure.group) {
+    check_known(arm, names_of(plan.arms), "arm", measure.place);
+    check<ConfigError>(measure.measures(arm), "{}: measure '{}' is not measured of arm '{}'",
+                       measure.place, measure.name, arm);
+  }
+}
+
+void check_measures(const Plan& plan) {
+  for (const Measure& measure : plan.measures) {
+    for (const std::string& arm : measure.arms)
+      check_known(arm, names_of(plan.arms), "arm", measure.place);
+    check<ConfigError>(measure.quantity != Quantity::kTokensPerSecond || measure.targets > 0,
+                       "{}: measure '{}' wants targets: how many are scored", measure.place,
+                       measure.name);
+    check_best(plan, measure);
+    check_context(plan, measure);
+    check_column(plan, measure);
+  }
+}
+
+void check_claims(const Plan& plan) {
+  const std::vector<std::string> arms = names_of(plan.arms), measures = names_of(plan.measures);
+  for (const Claim& claim : plan.claims) {
+    for (const std::vector<Operand>& comparison : claim.comparisons) {
+      for (const Operand& operand : comparison) {
+        check_known(operand.arm, arms, "arm", claim.place);
+        check_known(operand.measure, measures, "measure", claim.place);
+        const Measure& measure = plan.measure(operand.measure);
+        check<ConfigError>(measure.measures(operand.arm),
+                           "{}: claim '{}' compares {}@{}, which is not measured", claim.place,
+                           claim.id, operand.arm, operand.measure);
+        check<ConfigError>(measure.quantity == plan.measure(comparison[0].measure).quantity,
+                           "{}: claim '{}' compares different quantities", claim.place, claim.id);
+        check<ConfigError>(!is_time(measure.quantity) || claim.kind == ClaimKind::kRatioAbove,
+                           "{}: claim '{}': times are judged by ratio_above only", claim.place,
+                           claim.id);
+      }
+    }
+  }
+  for (const PaperTable::Row& row : plan.paper.rows)
+    if (!row.arm.empty()) check_known(row.arm, arms, "arm", plan.path + ": the paper's table");
+}
+
+}  // namespace
+
+void check_plan(const Plan& plan) {
+  check_names(plan);
+  check_starts(plan);
+  for (const Arm& arm : plan.arms) experiment_of(plan, arm, {}, arm.place);
+  check_measures(plan);
+  check_claims(plan);
+}
+
+}  // namespace tapemeasure

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "app/ablation/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "app/ablation/effective_context.h"
+#include "app/ablation/statistics.h"
+#include "app/results.h"
+#include "core/error.h"
+#include "core/file/atomic_file.h"
+
+namespace tapemeasure {
+
+namespace {
+
+/// All that is measured of the plan's cells.
+class Measurements {
+ public:
+  Measurements(const Plan& plan, const AblationDirectory& directory) {
+    for (const Measure& measure : plan.measures) {
+      if (!measure.evaluated()) continue;
+      for (const Arm& arm : plan.arms) {
+        if (!measure.measures(arm.name)) continue;
+        for (const int64_t seed : plan.seeds) {
+          const Cell cell{arm.name, seed};
+          if (!directory.trained(cell)) continue;
+          if (auto found = directory.measured(cell, measure))
+            found_[{arm.name, measure.name}][seed] = std::move(*found);
+        }
+      }
+    }
+  }
+
+  const std::map<int64_t, Measured>& of(const std::string& arm, const std::string& measure) const {
+    static const std::map<int64_t, Measured> kNone;
+    const auto found = found_.find({arm, measure});
+    return found == found_.end() ? kNone : found->second;
+  }
+
+  std::map<int64_t, double> values(const std::string& arm, const Measure& measure) const {
+    if (measure.quantity == Quantity::kEffectiveContext) return contexts(arm, measure);
+    std::map<int64_t, double> values;
+    for (const auto& [seed, measured] : of(arm, measure.name)) values[seed] = measured.value;
+    return values;
+  }
+
+  /// Of a best_of: the name of the one that is best on the validation part; "" when none is there.
+  std::string best(const std::string& arm, const Measure& measure) const {
+    std::string best;
+    double best_mean = 0;
+    for (const std::string& name : measure.best_of) {
+      std::vector<double> on_valid;
+      for (const auto& [seed, measured] : of(arm, name))
+        if (measured.on_valid) on_valid.push_back(*measured.on_valid);
+      if (on_valid.empty()) continue;
+      const double mean = more_is_better(measure.quantity) ? -mean_of(on_valid) : mean_of(on_valid);
+      if (!best.empty() && mean >= best_mean) continue;
+      best = name;
+      best_mean = mean;
+    }
+    return best;
+  }
+
+ private:
+  std::map<int64_t, double> contexts(const std::string& arm, const Measure& measure) const {
+    std::map<int64_t, double> values;
+    for (const auto& [seed, measured] : of(arm, measure.name)) {
+      std::vector<ContextLosses> group;
+      for (const std::string& member : measure.group) {
+        const auto& seeds = of(member, measure.name);
+        const auto found = seeds.find(seed);
+        if (found != seeds.end()) group.push_back(found->second.losses);
+      }
+      if (group.size() == measure.group.size())
+        values[seed] = static_cast<double>(effective_context(measured.losses, group));
+    }
+    return values;
+  }
+
+  std::map<std::pair<std::string, std::string>, std::map<int64_t, Measured>> found_;
+};
+
+CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
+                       const Measurements& measurements, const Arm& arm, const Measure& measure) {
+  CellResult result{arm.name, measure.name, {}, {}, {}};
+  if (measure.evaluated()) {
+    result.values = measurements.values(arm.name, measure);
+  } else {
+    result.chosen = measurements.best(arm.name, measure);
+    if (!result.chosen.empty())
+      result.values = measurements.values(arm.name, plan.measure(result.chosen));
+  }
+  for (const int64_t seed : plan.seeds) {
+    if (result.values.count(seed)) continue;
+    const auto failure = directory.failure({arm.name, seed});
+    result.missing[seed] = failure ? failure->reason : "not run yet";
+  }
+  return result;
+}
+
+int64_t parameters_of(const Plan& plan, const AblationDirectory& directory, const Arm& arm) {
+  for (const int64_t seed : plan.seeds) {
+    const Cell cell{arm.name, seed};
+    if (directory.trained(cell))
+      return RunResults::read(directory.run(cell).file("results.json")).parameters;
+  }
+  return 0;
+}
+
+}  // namespace
+
+AblationResults collect(const Plan& plan, const AblationDirectory& directory) {
+  const Measurements measurements(plan, directory);
+  AblationResults results;
+  Values values;
+  for (const Arm& arm : plan.arms) {
+    results.parameters.push_back(parameters_of(plan, directory, arm));
+    for (const Measure& measure : plan.measures) {
+      if (!measure.measures(arm.name)) continue;
+      results.cells.push_back(cell_result(plan, directory, measurements, arm, measure));
+      values[{arm.name, measure.name}] = results.cells.back().values;
+    }
+  }
+  for (const Claim& claim : plan.claims) results.claims.push_back(judge(plan, claim, values));
+  return results;
+}
+
+void write_results(const Plan& plan, const AblationDirectory& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory.path(), error);
+  check<CheckpointError>(!error, "{}: cannot make it: {}", directory.path(), error.message());
+  const AblationResults results = collect(plan, directory);
+  write_atomically(directory.file("table.md"), table_markdown(plan, results));
+  write_atomically(directory.file("table.csv"), table_csv(plan, results));
+  write_atomically(directory.file("results.json"), results_json(plan, results));
+  write_atomically(directory.file("timings.json"), timings_json(plan, results));
+}
+
+}  // namespace tapemeasure
