@@ -2,6 +2,7 @@
 // The directory of a run: everything that a table or a plot needs, and nothing else anywhere.
 //   config.yaml    complete      metrics.jsonl  one row a step    log.txt    what was said
 //   results.json   at the end    checkpoints/step_000250.h5       best.h5    lowest validation loss
+//   init_from.txt  the checkpoint whose weights it started from, where there was one
 //   lock           pid and host of the process that trains here
 #pragma once
 

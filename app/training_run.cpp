@@ -47,13 +47,14 @@ void check_initial_weights(const Experiment& experiment, const Corpus& corpus,
                   start.allow_missing);
 }
 
-void initialise(Trainer& trainer, const RunStart& start, Log& log) {
+void initialise(Trainer& trainer, const RunDirectory& directory, const RunStart& start, Log& log) {
   if (start.init_from.empty()) return;
   const std::string path = checkpoint_of(start.init_from);
   const Hdf5Reader file = open_checkpoint(path);
   const auto unchanged = load_parameters(file, trainer.model().store, start.allow_missing);
   log.info("weights from {}{}{}", path,
            unchanged.empty() ? "" : "; these stayed random: ", fmt::join(unchanged, " "));
+  write_atomically(directory.file(kInitFromFile), path + "\n");
   // A resume before the first checkpoint would start from other weights without this one.
   trainer.save_now();
 }
@@ -69,13 +70,13 @@ int begin_run(Experiment experiment, const RunDirectory& directory, const RunSta
   training_batches(experiment, corpus);  // a text that is too short leaves no directory behind
   check_initial_weights(experiment, corpus, start);
   directory.create();
-  const RunLock lock(directory, start.patience);
+  const RunLock lock(directory);
   remove_leftovers(directory.path());
   Log log(directory.file("log.txt"));
   for (const std::string& notice : notices) log.warn("{}", notice);
   log.info("training in {}", directory.path());
   Trainer trainer(experiment, corpus, directory, log);
-  initialise(trainer, start, log);
+  initialise(trainer, directory, start, log);
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
   return finish(trainer, directory, log);
 }
@@ -94,7 +95,7 @@ int resume_run(const Experiment& experiment, const RunDirectory& directory, cons
                directory.path());
     return 0;
   }
-  const RunLock lock(directory, start.patience);
+  const RunLock lock(directory);
   directory.create_folders();
   remove_leftovers(directory.path());
   remove_leftovers(directory.file("checkpoints"));

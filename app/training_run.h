@@ -3,7 +3,6 @@
 // and resume do, and a cell of an ablation.
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include "app/experiment.h"
@@ -11,12 +10,14 @@
 
 namespace tapemeasure {
 
+/// Of a run directory: the checkpoint whose weights the run started from, where there was one.
+inline constexpr const char* kInitFromFile = "init_from.txt";
+
 /// What beginning a run needs beside its experiment.
 struct RunStart {
   std::string cache = {};          ///< where prepared texts are kept
   std::string init_from = {};      ///< a checkpoint or run whose weights it starts from, or ""
   std::string allow_missing = {};  ///< glob of parameters that those may lack or have too many of
-  std::chrono::seconds patience = {};  ///< for another process that still holds the directory
 };
 
 /// Trains in a fresh directory. Returns the exit code: 0, or 128 + signal. What cannot be trained
