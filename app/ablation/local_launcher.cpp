@@ -176,6 +176,7 @@ Failure LocalLauncher::failure_of(const Job& job, const Ending& ending) const {
 }
 
 void LocalLauncher::end(Job& job, const Ending& ending) {
+  shown_ = {};  // its row is no longer live
   job.step = std::clamp(progress_of(directory_.run(job.cell)).step, job.first_step, job.steps);
   job.code = ending.code;
   if (ending.code == 0) {
