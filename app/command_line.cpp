@@ -4,14 +4,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <new>
 #include <system_error>
 
 #include "app/commands/commands.h"
+#include "app/complaint.h"
 #include "core/backend.h"
 #include "core/config/config.h"
-#include "core/error.h"
 #include "core/file/hdf5_file.h"
 
 namespace tapemeasure {
@@ -56,19 +54,12 @@ int act(const Action& action) {
     const int code = action();
     if (code == 0) flush_output();
     return code;
-  } catch (const Error& error) {
-    return complain(error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return complain("no memory left: lower trainer.micro_batch_tokens or the model's sizes",
-                    ExitCode::kInternal);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return complain(error.what(), ExitCode::kCheckpoint);
-  } catch (const std::system_error& error) {
-    // Whoever reads our output may have seen enough (| head): no failure.
-    if (error.code().value() == EPIPE) return static_cast<int>(ExitCode::kDone);
-    return complain(error.what(), ExitCode::kInternal);
   } catch (const std::exception& error) {
-    return complain(error.what(), ExitCode::kInternal);
+    // Whoever reads our output may have seen enough (| head): no failure.
+    const auto* system = dynamic_cast<const std::system_error*>(&error);
+    if (system && system->code().value() == EPIPE) return static_cast<int>(ExitCode::kDone);
+    const Complaint complaint = complaint_of(error);
+    return complain(complaint.message, complaint.code);
   }
 }
 
@@ -92,7 +83,7 @@ int run_command_line(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   Action action;
   for (const auto add : {add_prepare, add_train, add_resume, add_evaluate, add_generate,
-                         add_inspect, add_verify, add_list, add_explain}) {
+                         add_inspect, add_verify, add_list, add_explain, add_ablate}) {
     add(app, action);
   }
   try {

@@ -255,21 +255,27 @@ std::vector<ConfigValue> changed_values(const Experiment& stored, const Experime
   return changed;
 }
 
-void check_resumable(const Experiment& stored, const Experiment& now) {
+std::vector<ConfigValue> fixed_changes(const Experiment& stored, const Experiment& now) {
   constexpr std::array<const char*, 10> kMayChange = {
       "trainer.steps",           "trainer.evaluate_every",
       "trainer.save_every",      "trainer.keep",
       "trainer.max_minutes",     "trainer.patience",
       "trainer.threads",         "trainer.on_nonfinite",
       "trainer.nonfinite_limit", "trainer.micro_batch_tokens"};
-  for (const ConfigValue& value : changed_values(stored, now)) {
-    const bool free = std::any_of(kMayChange.begin(), kMayChange.end(),
-                                  [&](const char* key) { return value.key == key; });
-    check<ConfigError>(free,
-                       "{} cannot change when a run is resumed ({} was asked for): start a new run "
-                       "with train --init-from to continue from these weights",
-                       value.key, value.value);
-  }
+  std::vector<ConfigValue> changes = changed_values(stored, now);
+  std::erase_if(changes, [&](const ConfigValue& value) {
+    return std::any_of(kMayChange.begin(), kMayChange.end(),
+                       [&](const char* key) { return value.key == key; });
+  });
+  return changes;
+}
+
+void check_resumable(const Experiment& stored, const Experiment& now) {
+  const std::vector<ConfigValue> fixed = fixed_changes(stored, now);
+  check<ConfigError>(fixed.empty(),
+                     "{} cannot change when a run is resumed ({} was asked for): start a new run "
+                     "with train --init-from to continue from these weights",
+                     fixed.empty() ? "" : fixed[0].key, fixed.empty() ? "" : fixed[0].value);
   check<ConfigError>(
       now.trainer.steps >= stored.trainer.steps,
       "trainer.steps can only grow when a run is resumed: it is {}, {} was asked for",

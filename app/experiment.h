@@ -89,6 +89,8 @@ std::string write_experiment(Experiment experiment);
 /// Throws ConfigError naming the first key of model, data, optimizer, schedule or trainer that
 /// differs between the two and must not change when a run is resumed.
 void check_resumable(const Experiment& stored, const Experiment& now);
+/// Of the changed values, those that check_resumable would refuse for their key.
+std::vector<ConfigValue> fixed_changes(const Experiment& stored, const Experiment& now);
 /// The values of `now` that differ from those of `stored`.
 std::vector<ConfigValue> changed_values(const Experiment& stored, const Experiment& now);
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
@@ -106,29 +107,43 @@ std::string host_name() {
 }
 }  // namespace
 
-RunLock::RunLock(const RunDirectory& directory) : path_(directory.file("lock")) {
+std::string FolderLock::take() {
   descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot write here: {}", directory.path(),
+  check<CheckpointError>(descriptor_ >= 0, "{}: cannot write here: {}", folder_of(path_),
                          std::strerror(errno));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     char holder[512] = "";
     const ssize_t size = read(descriptor_, holder, sizeof holder - 1);
     close(descriptor_);
-    throw CheckpointError(fmt::format("{}: another trainer is at work here ({})", directory.path(),
-                                      size > 0 ? holder : "unknown"));
+    return size > 0 ? holder : "unknown";
   }
   struct stat named {
   }, held{};
   const bool same = stat(path_.c_str(), &named) == 0 && fstat(descriptor_, &held) == 0 &&
                     named.st_ino == held.st_ino;
-  check<CheckpointError>(same, "{}: another trainer has just left: try again", directory.path());
+  if (same) return "";
+  close(descriptor_);
+  return "it has just left: try again";
+}
+
+FolderLock::FolderLock(const std::string& folder, const std::string& worker,
+                       std::chrono::seconds patience)
+    : path_(folder + "/lock") {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  std::string holder = take();
+  while (!holder.empty() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    holder = take();
+  }
+  check<CheckpointError>(holder.empty(), "{}: another {} is at work here ({})", folder, worker,
+                         holder);
   const std::string text = fmt::format("pid {} on {}", getpid(), host_name());
   const bool written = ftruncate(descriptor_, 0) == 0 &&
                        write(descriptor_, text.data(), text.size()) == ssize_t(text.size());
   check<CheckpointError>(written, "{}: cannot write the lock: {}", path_, std::strerror(errno));
 }
 
-RunLock::~RunLock() {
+FolderLock::~FolderLock() {
   // The name goes first, while the lock is still held.
   unlink(path_.c_str());
   close(descriptor_);

@@ -2,9 +2,11 @@
 // The directory of a run: everything that a table or a plot needs, and nothing else anywhere.
 //   config.yaml    complete      metrics.jsonl  one row a step    log.txt    what was said
 //   results.json   at the end    checkpoints/step_000250.h5       best.h5    lowest validation loss
+//   init_from.txt  the checkpoint whose weights it started from, where there was one
 //   lock           pid and host of the process that trains here
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,18 +46,29 @@ class RunDirectory {
   std::string path_;
 };
 
-/// Holds a run directory for one trainer; given back on destruction. A lock whose process is gone
-/// is taken over. Throws CheckpointError naming pid and host when another trainer holds it.
-class RunLock {
+/// Holds a folder for one process; given back on destruction. A lock whose process is gone is taken
+/// over.
+class FolderLock {
  public:
-  explicit RunLock(const RunDirectory& directory);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  /// Throws CheckpointError naming pid and host when another process holds it and does not leave
+  /// within `patience`. `worker` is what such a process is called: "trainer".
+  FolderLock(const std::string& folder, const std::string& worker,
+             std::chrono::seconds patience = {});
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  /// Returns who else holds it, or "".
+  std::string take();
   std::string path_;
   int descriptor_ = -1;
+};
+
+/// Holds a run directory for one trainer.
+struct RunLock : FolderLock {
+  explicit RunLock(const RunDirectory& directory, std::chrono::seconds patience = {})
+      : FolderLock(directory.path(), "trainer", patience) {}
 };
 
 /// Names a run directory that does not exist yet: "runs/NAME", "runs/NAME-2", ...

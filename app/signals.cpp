@@ -5,12 +5,16 @@ namespace tapemeasure {
 
 namespace {
 // A handler can reach nothing but what is global.
-volatile std::sig_atomic_t g_signal = 0;
-void remember_signal(int signal) { g_signal = signal; }
+volatile std::sig_atomic_t g_signal = 0, g_count = 0;
+void remember_signal(int signal) {
+  g_signal = signal;
+  g_count = g_count + 1;
+}
 }  // namespace
 
 SignalGuard::SignalGuard() {
   g_signal = 0;
+  g_count = 0;
   Action action = {};
   action.sa_handler = remember_signal;
   action.sa_flags = SA_RESTART;
@@ -24,5 +28,6 @@ SignalGuard::~SignalGuard() {
 }
 
 int SignalGuard::received() { return g_signal; }
+int SignalGuard::count() { return g_count; }
 
 }  // namespace tapemeasure

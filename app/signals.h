@@ -15,6 +15,8 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
   /// The signal that came last, or 0.
   static int received();
+  /// How many came.
+  static int count();
 
  private:
   using Action = struct sigaction;

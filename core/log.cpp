@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -18,7 +19,7 @@
 namespace tapemeasure {
 namespace {
 
-/// The terminal or pipe that people watch: lines, and one live line that stays below them.
+/// The terminal or pipe that people watch: lines, and live rows that stay below them.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   TerminalSink() : terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -26,15 +27,17 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void progress(const std::string& text, bool last, double seconds) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (terminal_) {
-      live_ = fitting(text);
-      put(fmt::format("\r{}{}{}", live_, kClearToEnd, last ? "\n" : ""));
-      if (last) live_.clear();
+      const std::string begin = to_first_row();
+      const size_t before = rows_;
+      set_live(text);
+      put(begin + live_ + (before > rows_ ? kClearBelow : kClearToEnd) + (last ? "\n" : ""));
+      if (last) set_live("");
       return;
     }
     const auto now = std::chrono::steady_clock::now();
     const bool due = !shown_ || now - shown_at_ >= std::chrono::duration<double>(seconds);
     if (!due && !last) return;
-    put(text + "\n");
+    put(text.substr(text.rfind('\n') + 1) + "\n");
     // The next progress is another one's first.
     shown_ = !last;
     shown_at_ = now;
@@ -43,7 +46,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void finish() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!live_.empty()) put("\n");
-    live_.clear();
+    set_live("");
   }
 
  protected:
@@ -52,12 +55,29 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
     if (live_.empty())
       put(line + "\n");
     else
-      put(fmt::format("\r{}{}\n{}", kClearToEnd, line, live_));
+      put(fmt::format("{}{}{}\n{}", to_first_row(), kClearToEnd, line, live_));
   }
   void flush_() override {}
 
  private:
   static constexpr const char* kClearToEnd = "\x1b[K";
+  static constexpr const char* kClearBelow = "\x1b[J";
+
+  // The cursor stands behind the last live row.
+  std::string to_first_row() const {
+    return rows_ > 1 ? fmt::format("\x1b[{}A\r", rows_ - 1) : "\r";
+  }
+  // Its rows, each cleared to its end but the last.
+  void set_live(const std::string& text) {
+    live_.clear();
+    rows_ = 0;
+    for (size_t begin = 0; begin < text.size(); ++rows_) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      if (rows_ > 0) live_ += fmt::format("{}\n", kClearToEnd);
+      live_ += fitting(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
 
   // What of the text one row of the terminal holds: a wrapped line could not be redrawn.
   static std::string fitting(const std::string& text) {
@@ -95,6 +115,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   const bool terminal_;
   std::string live_;
+  size_t rows_ = 0;  // of it
   bool shown_ = false;
   std::chrono::steady_clock::time_point shown_at_;
 };

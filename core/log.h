@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a run says: lines to the terminal and to the run's log.txt through spdlog, and one live
-// progress line. Only log.cpp knows spdlog's sinks.
+// What a run says: lines to the terminal and to the run's log.txt through spdlog, and live
+// progress lines. Only log.cpp knows spdlog's sinks.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,8 @@ class Log {
   /// Only to the file: what someone else tells the terminal.
   void record(const std::string& text);
   /// One line that is redrawn in place on a terminal; elsewhere a plain line at most every
-  /// `seconds`. `last` ends it with a line of its own. Never goes to the file.
+  /// `seconds`. `last` ends it with a line of its own. Never goes to the file. Of several lines all
+  /// are live on a terminal; elsewhere only the last, which sums them up, is shown.
   void progress(const std::string& text, bool last = false, double seconds = 5);
 
  private:

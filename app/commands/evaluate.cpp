@@ -5,9 +5,8 @@
 #include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
-#include "app/objective_evaluation.h"
+#include "app/part_evaluation.h"
 #include "app/results.h"
-#include "app/saved_model.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/file/hdf5_file.h"
@@ -119,15 +118,14 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
     const Protocol protocol = arguments.protocol.empty()
                                   ? Protocol::of(saved.experiment.model, length)
                                   : Protocol::parse(arguments.protocol, length);
-    const int64_t batch = saved.experiment.trainer.micro_batch_tokens.value();
     PerToken per_token;
     const auto collect = [&](double loss, int64_t before) {
       per_token.losses.push_back(loss);
       per_token.before.push_back(static_cast<int32_t>(before));
     };
     const bool wanted = !arguments.per_token.empty();
-    results.push_back(evaluate(*saved.model, text, protocol, batch,
-                               wanted ? collect : std::function<void(double, int64_t)>()));
+    results.push_back(evaluate_text(saved, text, protocol,
+                                    wanted ? collect : std::function<void(double, int64_t)>()));
     if (wanted) per_token.write(arguments.per_token, text, results.back());
   }
   return results;
@@ -135,11 +133,9 @@ std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const S
 
 /// What is evaluated: a part of what the model was trained on or of a token file, or a whole text
 /// in memory.
-struct Source {
+struct Source : EvaluationPart {
   std::optional<Corpus> corpus;
   std::optional<OwnText> own;
-  Part part;
-  EvaluationText text;  // where there is one
 
   Source(const EvaluateArguments& arguments, const SavedModel& saved) {
     const bool prepared = arguments.text.ends_with(".h5");
@@ -160,8 +156,7 @@ struct Source {
       corpus.emplace(training_corpus(saved, arguments.cache));
     }
     const Split split = arguments.split == "test" ? Split::kTest : Split::kValid;
-    part = corpus->part(split);
-    if (corpus->text) text = evaluation_text(*corpus->text, split);
+    static_cast<EvaluationPart&>(*this) = evaluation_part(*corpus, split);
   }
   Source(const Source&) = delete;
 };
@@ -177,11 +172,7 @@ std::vector<Evaluation> evaluate_objectives(const EvaluateArguments& arguments,
   if (lengths.empty()) lengths.push_back(std::nullopt);
   std::vector<Evaluation> results;
   for (const std::optional<int64_t> length : lengths) {
-    const auto batches = evaluation_source(*saved.model, saved.experiment, source.part, length);
-    check<DataError>(batches->batches() > 0, "{}: nothing to evaluate: too short for one window",
-                     source.part.origin);
-    results.push_back(evaluate_objective(*saved.model, saved.experiment, *batches));
-    results.back().protocol.length = length.value_or(0);
+    results.push_back(evaluate_strings(saved, source.part, length));
   }
   return results;
 }
@@ -207,9 +198,6 @@ void check_lengths(const EvaluateArguments& arguments) {
                        "--lengths wants numbers from 1 to {}, got {}", kLongest, length);
   }
 }
-
-/// True for objectives that are measured by a protocol.
-bool has_protocol(const SavedModel& saved) { return saved.experiment.objective.kind == "causal"; }
 
 /// The score of whole answers, where it is asked for.
 std::optional<Bleu> bleu_of(const EvaluateArguments& arguments, const SavedModel& saved,

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 // train and resume: the same loop, begun in two ways.
-#include <filesystem>
-
-#include "app/checkpoint.h"
 #include "app/commands/commands.h"
-#include "app/corpus.h"
-#include "app/results.h"
-#include "app/saved_model.h"
-#include "app/trainer.h"
-#include "core/error.h"
-#include "core/file/atomic_file.h"
+#include "app/training_run.h"
+#include "data/prepare.h"
 
 namespace tapemeasure {
 
@@ -25,75 +18,15 @@ void add_cache_option(CLI::App* verb, std::string& cache) {
   verb->add_option("--cache", cache, "where prepared texts are kept")->capture_default_str();
 }
 
-/// The log of a run also holds what ended it.
-Stop train_to_the_end(Trainer& trainer, Log& log) {
-  try {
-    return trainer.train();
-  } catch (const Error& error) {
-    log.record(error.what());
-    throw;
-  }
-}
-
-/// Trains to the end and says where things lie. Returns the exit code.
-int finish(Trainer& trainer, const RunDirectory& directory, Log& log) {
-  const Stop stop = train_to_the_end(trainer, log);
-  if (stop == Stop::kSignal) {
-    log.info("stopped by a signal and saved; go on with: tapemeasure resume {}", directory.path());
-    return 128 + trainer.signal();
-  }
-  if (stop == Stop::kMaxMinutes) {
-    log.info("stopped after trainer.max_minutes and saved; go on with: tapemeasure resume {}",
-             directory.path());
-  }
-  if (stop == Stop::kPatience) log.info("no better evaluation for trainer.patience of them: done");
-  log.info("run directory: {}", directory.path());
-  return 0;
-}
-
-/// Weights that do not fit leave no directory behind.
-void check_initial_weights(const Experiment& experiment, const Corpus& corpus,
-                           const TrainArguments& arguments) {
-  if (arguments.init_from.empty()) return;
-  Model trial(experiment, corpus.tokenizer);
-  load_parameters(open_checkpoint(checkpoint_of(arguments.init_from)), trial.store,
-                  arguments.allow_missing);
-}
-
-void initialise(Trainer& trainer, const TrainArguments& arguments, Log& log) {
-  if (arguments.init_from.empty()) return;
-  const std::string path = checkpoint_of(arguments.init_from);
-  const Hdf5Reader file = open_checkpoint(path);
-  const auto unchanged = load_parameters(file, trainer.model().store, arguments.allow_missing);
-  log.info("weights from {}{}{}", path,
-           unchanged.empty() ? "" : "; these stayed random: ", fmt::join(unchanged, " "));
-  // A resume before the first checkpoint would start from other weights without this one.
-  trainer.save_now();
-}
-
 int train(const TrainArguments& arguments) {
   Config config = Config::read(arguments.config);
   for (const std::string& assignment : arguments.sets) config.set(assignment);
-  Experiment experiment = read_experiment(config);
-  if (!experiment.trainer.threads) experiment.trainer.threads = default_threads();
   const RunDirectory directory(arguments.run.empty() ? fresh_run_path(arguments.config)
                                                      : arguments.run);
-  directory.check_free();
-  std::vector<std::string> notices;
-  const Corpus corpus = read_corpus(experiment, arguments.cache, notices);
-  settle_vocabulary(experiment, corpus);
-  training_batches(experiment, corpus);  // a text that is too short leaves no directory behind
-  check_initial_weights(experiment, corpus, arguments);
-  directory.create();
-  const RunLock lock(directory);
-  remove_leftovers(directory.path());
-  Log log(directory.file("log.txt"));
-  for (const std::string& notice : notices) log.warn("{}", notice);
-  log.info("training in {}", directory.path());
-  Trainer trainer(experiment, corpus, directory, log);
-  initialise(trainer, arguments, log);
-  write_atomically(directory.file("config.yaml"), write_experiment(experiment));
-  return finish(trainer, directory, log);
+  return begin_run(read_experiment(config), directory,
+                   {.cache = arguments.cache,
+                    .init_from = arguments.init_from,
+                    .allow_missing = arguments.allow_missing});
 }
 
 struct ResumeArguments {
@@ -103,38 +36,9 @@ struct ResumeArguments {
 
 int resume(const ResumeArguments& arguments) {
   const RunDirectory directory(arguments.run);
-  check<CheckpointError>(directory.exists(), "{}: not a run directory: it has no config.yaml",
-                         arguments.run);
-  Config config = Config::read(directory.file("config.yaml"));
-  const Experiment stored = read_experiment(config);
+  Config config = config_of(directory);
   for (const std::string& assignment : arguments.sets) config.set(assignment);
-  const Experiment experiment = read_experiment(config);
-  check_resumable(stored, experiment);
-  if (already_complete(stored, experiment, directory)) {
-    Log().info("{}: already complete; to go on, raise its steps: --set trainer.steps=N",
-               directory.path());
-    return 0;
-  }
-  const RunLock lock(directory);
-  directory.create_folders();
-  remove_leftovers(directory.path());
-  remove_leftovers(directory.file("checkpoints"));
-  Log log(directory.file("log.txt"));
-  std::vector<std::string> notices;
-  const Corpus corpus = read_corpus(experiment, arguments.cache, notices);
-  check<DataError>(corpus.tokenizer->vocabulary() <= experiment.model.vocabulary,
-                   "{}: the text is not what this run was started with: it has {} kinds of tokens, "
-                   "the model {}",
-                   corpus.path(), corpus.tokenizer->vocabulary(),
-                   experiment.model.vocabulary.value_or(0));
-  Trainer trainer(experiment, corpus, directory, log);
-  const int64_t step = trainer.restore();
-  log.info("resuming {} at step {} of {}", directory.path(), step, experiment.trainer.steps);
-  for (const ConfigValue& change : changed_values(stored, experiment)) {
-    log.info("changed: {} is now {}", change.key, change.value);
-  }
-  write_atomically(directory.file("config.yaml"), write_experiment(experiment));
-  return finish(trainer, directory, log);
+  return resume_run(read_experiment(config), directory, {.cache = arguments.cache});
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"verify", {}},
     {"list", {}},
     {"explain", {"--set"}},
+    {"ablate",
+     {"--out", "--jobs", "--threads", "--launcher", "--keep-going", "--fail-fast", "--cell",
+      "--plan", "--collect", "--cache"}},
 };
 
 std::set<std::string> flags_in(const std::string& help) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "app/ablation/cell_progress.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace tapemeasure {
+
+namespace {
+
+/// Longer than several rows.
+constexpr std::streamoff kTail = 4096;
+
+std::string tail_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const std::streamoff size = file.tellg(), length = std::min(size, kTail);
+  std::string text(static_cast<size_t>(length), '\0');
+  file.seekg(size - length);
+  file.read(text.data(), length);
+  return text;
+}
+
+}  // namespace
+
+RunProgress progress_of(const RunDirectory& run) {
+  const std::string text = tail_of(run.file("metrics.jsonl"));
+  // What stands behind the last line break is being written.
+  for (size_t end = text.rfind('\n'); end != std::string::npos && end > 0;) {
+    const size_t before = text.rfind('\n', end - 1);
+    const size_t begin = before == std::string::npos ? 0 : before + 1;
+    const auto row = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+    if (row.is_object() && row.contains("step") && row.contains("tokens_per_second")) {
+      const auto number = [&](const char* key) {
+        return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
+      };
+      return {static_cast<int64_t>(number("step")), number("loss"), number("tokens_per_second")};
+    }
+    end = before;
+  }
+  return {};
+}
+
+std::string progress_line(const std::string& cell, const RunProgress& progress, int64_t steps) {
+  if (progress.step == 0) return fmt::format("{}  starting", cell);
+  if (progress.step >= steps) {
+    return fmt::format("{}  step {}/{}  loss {:.4f}  measuring", cell, progress.step, steps,
+                       progress.loss);
+  }
+  return fmt::format("{}  step {}/{}  loss {:.4f}  {:.0f} tokens/s", cell, progress.step, steps,
+                     progress.loss, progress.tokens_per_second);
+}
+
+}  // namespace tapemeasure
