@@ -6,6 +6,7 @@
 
 #include "app/ablation/cell.h"
 #include "app/ablation/launcher.h"
+#include "app/ablation/plan_text.h"
 #include "app/ablation/results.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
@@ -133,6 +134,10 @@ int ablate(const AblateArguments& arguments) {
   if (!arguments.cell.empty()) {
     const int64_t threads = arguments.threads > 0 ? arguments.threads : default_threads();
     return run_cell(plan, directory, cell_named(plan, arguments.cell), {arguments.cache, threads});
+  }
+  if (arguments.plan) {
+    fmt::print("{}", plan_text(plan, directory, launch_options(plan, arguments).jobs));
+    return 0;
   }
   if (arguments.collect) return collect_results(plan, directory);
   return launch(plan, directory, arguments);
