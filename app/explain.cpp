@@ -120,6 +120,12 @@ Costs costs_of(const Experiment& experiment) {
   return costs;
 }
 
+int64_t likely_vocabulary(const Experiment& experiment) {
+  const auto own = experiment.objective.options->tokenizer();
+  const int64_t tokens = own ? own->vocabulary() : 256;
+  return tokens + experiment.objective.options->specials(experiment.setting(tokens)).count();
+}
+
 std::string bytes_text(int64_t bytes) {
   const auto size = static_cast<double>(bytes);
   if (size >= 1e9) return fmt::format("{:.2f} GB", size / 1e9);
@@ -133,12 +139,6 @@ namespace {
 std::string known_tokenizer(const Experiment& experiment) {
   if (experiment.objective.options->tokenizer()) return "objective " + experiment.objective.kind;
   return experiment.data.tokenizer == "byte" ? "tokenizer byte" : "";
-}
-
-int64_t likely_vocabulary(const Experiment& experiment) {
-  const auto own = experiment.objective.options->tokenizer();
-  const int64_t tokens = own ? own->vocabulary() : 256;
-  return tokens + experiment.objective.options->specials(experiment.setting(tokens)).count();
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ struct Costs {
 /// REQUIRES: model.vocabulary is set.
 Costs costs_of(const Experiment& experiment);
 
+/// The vocabulary as far as it is known before any text is read.
+int64_t likely_vocabulary(const Experiment& experiment);
+
 /// "12.3 MB".
 std::string bytes_text(int64_t bytes);
 

@@ -90,6 +90,8 @@ int train_cell(const Plan& plan, const AblationDirectory& directory, const Cell&
   const Experiment stored = read_experiment(config_of(run));
   if (!experiment.model.vocabulary) experiment.model.vocabulary = stored.model.vocabulary;
   if (already_complete(stored, experiment, run)) return 0;
+  if (!plan.arm(cell.arm).init_from.empty())
+    newest_checkpoint(run);  // without any it would start from random weights
   return resume_run(experiment, run, {.cache = options.cache});
 }
 
@@ -99,6 +101,19 @@ bool chooses_on_valid(const Plan& plan, const Measure& measure) {
   });
 }
 
+/// A trained model as a measure wants it. Neighbours in a plan often want the same.
+struct Subject {
+  std::vector<std::string> sets;
+  SavedModel saved;
+  Corpus corpus;
+
+  Subject(const std::string& checkpoint, const std::vector<std::string>& its_sets,
+          const std::string& cache)
+      : sets(its_sets),
+        saved(load_model(checkpoint, its_sets)),
+        corpus(training_corpus(saved, cache)) {}
+};
+
 /// Measures what a trained cell lacks, and keeps it.
 void measure_cell(const Plan& plan, const AblationDirectory& directory, const Cell& cell,
                   const CellOptions& options) {
@@ -106,6 +121,7 @@ void measure_cell(const Plan& plan, const AblationDirectory& directory, const Ce
   const std::string threads = fmt::format(
       "trainer.threads={}", *experiment_of(plan, cell, options.threads).trainer.threads);
   Log log;
+  std::optional<Subject> subject;
   for (const Measure& measure : plan.measures) {
     if (!measure.evaluated() || !measure.measures(cell.arm)) continue;
     const bool on_valid = chooses_on_valid(plan, measure);
@@ -113,9 +129,8 @@ void measure_cell(const Plan& plan, const AblationDirectory& directory, const Ce
     if (found && (!on_valid || found->on_valid)) continue;
     std::vector<std::string> sets = {threads};
     sets.insert(sets.end(), measure.set.begin(), measure.set.end());
-    const SavedModel saved = load_model(checkpoint, sets);
-    const Corpus corpus = training_corpus(saved, options.cache);
-    const Measured measured = measure_model(saved, corpus, measure, on_valid);
+    if (!subject || subject->sets != sets) subject.emplace(checkpoint, sets, options.cache);
+    const Measured measured = measure_model(subject->saved, subject->corpus, measure, on_valid);
     directory.keep(cell, measure, measured);
     log.info("measured {}: {:.6g} {}, {} targets in {:.1f} s", measure.name, measured.value,
              unit_of(measure.quantity), measured.tokens, measured.seconds);

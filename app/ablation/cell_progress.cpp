@@ -28,20 +28,23 @@ std::string tail_of(const std::string& path) {
 
 RunProgress progress_of(const RunDirectory& run) {
   const std::string text = tail_of(run.file("metrics.jsonl"));
+  RunProgress progress;
+  int64_t rows = 0;
+  size_t begin = 0;
   // What stands behind the last line break is being written.
-  for (size_t end = text.rfind('\n'); end != std::string::npos && end > 0;) {
-    const size_t before = text.rfind('\n', end - 1);
-    const size_t begin = before == std::string::npos ? 0 : before + 1;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const auto row = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
-    if (row.is_object() && row.contains("step") && row.contains("tokens_per_second")) {
-      const auto number = [&](const char* key) {
-        return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
-      };
-      return {static_cast<int64_t>(number("step")), number("loss"), number("tokens_per_second")};
-    }
-    end = before;
+    // The first may be cut; rows of evaluations have no speed.
+    if (!row.is_object() || !row.contains("step") || !row.contains("tokens_per_second")) continue;
+    const auto number = [&](const char* key) {
+      return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
+    };
+    progress.step = static_cast<int64_t>(number("step"));
+    progress.loss = number("loss");
+    progress.tokens_per_second +=
+        (number("tokens_per_second") - progress.tokens_per_second) / static_cast<double>(++rows);
   }
-  return {};
+  return progress;
 }
 
 std::string progress_line(const std::string& cell, const RunProgress& progress, int64_t steps) {

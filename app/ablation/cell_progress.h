@@ -10,9 +10,9 @@
 namespace tapemeasure {
 
 struct RunProgress {
-  int64_t step = 0;  ///< 0: none done yet
-  double loss = 0;   ///< of that step
-  double tokens_per_second = 0;
+  int64_t step = 0;              ///< 0: none done yet
+  double loss = 0;               ///< of that step
+  double tokens_per_second = 0;  ///< mean of the last few steps
 };
 
 /// The last step that metrics.jsonl holds. Reads the end of the file alone.

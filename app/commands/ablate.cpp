@@ -6,6 +6,7 @@
 
 #include "app/ablation/cell.h"
 #include "app/ablation/launcher.h"
+#include "app/ablation/plan_text.h"
 #include "app/ablation/results.h"
 #include "app/commands/commands.h"
 #include "app/commands/numbers.h"
@@ -42,19 +43,29 @@ std::string own_path() {
   return path.string();
 }
 
-LaunchOptions launch_options(const Plan& plan, const AblateArguments& arguments) {
+/// What the base config says of threads.
+std::optional<int64_t> threads_of_base(const Plan& plan) {
   Config base = Config::read(plan.base);
   for (const std::string& assignment : plan.set) base.set(assignment);
-  const int64_t cores = default_threads();
-  const std::optional<int64_t> wanted = read_experiment(base).trainer.threads;
-  const int64_t each = arguments.threads > 0 ? arguments.threads : wanted.value_or(cores);
+  return read_experiment(base).trainer.threads;
+}
+
+LaunchOptions launch_options(const Plan& plan, const AblateArguments& arguments) {
   LaunchOptions options;
   options.program = own_path();
   options.cache = arguments.cache;
-  options.jobs = arguments.jobs > 0 ? arguments.jobs : std::max<int64_t>(1, cores / each);
-  options.threads =
-      arguments.threads > 0 ? arguments.threads : std::max<int64_t>(1, cores / options.jobs);
   options.keep_going = !arguments.fail_fast;
+  const auto given = [](int64_t said, int64_t otherwise) { return said > 0 ? said : otherwise; };
+  if (arguments.launcher == "slurm") {
+    // This machine's cores say nothing of those that cells will run on.
+    options.jobs = given(arguments.jobs, static_cast<int64_t>(plan.cells().size()));
+    options.threads = given(arguments.threads, 1);
+    return options;
+  }
+  const int64_t cores = default_threads();
+  const int64_t each = given(arguments.threads, threads_of_base(plan).value_or(cores));
+  options.jobs = given(arguments.jobs, std::max<int64_t>(1, cores / each));
+  options.threads = given(arguments.threads, std::max<int64_t>(1, cores / options.jobs));
   return options;
 }
 
@@ -82,13 +93,33 @@ int collect_results(const Plan& plan, const AblationDirectory& directory) {
   return code;
 }
 
+int submit(const Plan& plan, const AblationDirectory& directory, const LaunchOptions& options) {
+  const std::vector<std::string> ids = launch_slurm(plan, directory, options);
+  write_results(plan, directory);
+  if (ids.empty()) {
+    Log log;
+    log.info("all cells are finished: nothing to submit");
+    say_where(directory, log);
+    return 0;
+  }
+  for (const std::string& id : ids) fmt::print("{}\n", id);
+  Log().info(
+      "submitted; the last job makes the table, and so does at any time: tapemeasure ablate "
+      "{} --out {} --collect",
+      plan.path, directory.path());
+  return 0;
+}
+
 int launch(const Plan& plan, const AblationDirectory& directory, const AblateArguments& arguments) {
+  check<ConfigError>(!arguments.fail_fast || arguments.launcher == "local",
+                     "--fail-fast goes with --launcher local");
   for (const Cell& cell : plan.cells()) check_run(plan, directory, cell);
   std::error_code error;
   fs::create_directories(directory.path(), error);
   check<CheckpointError>(!error, "{}: cannot make it: {}", directory.path(), error.message());
   const FolderLock lock(directory.path(), "ablation");
   const LaunchOptions options = launch_options(plan, arguments);
+  if (arguments.launcher == "slurm") return submit(plan, directory, options);
   const Outcome outcome = launch_local(plan, directory, options);
   Log log;
   say_where(directory, log);
@@ -103,6 +134,10 @@ int ablate(const AblateArguments& arguments) {
   if (!arguments.cell.empty()) {
     const int64_t threads = arguments.threads > 0 ? arguments.threads : default_threads();
     return run_cell(plan, directory, cell_named(plan, arguments.cell), {arguments.cache, threads});
+  }
+  if (arguments.plan) {
+    fmt::print("{}", plan_text(plan, directory, launch_options(plan, arguments).jobs));
+    return 0;
   }
   if (arguments.collect) return collect_results(plan, directory);
   return launch(plan, directory, arguments);

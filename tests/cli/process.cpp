@@ -48,9 +48,7 @@ Outcome run_program(const std::vector<std::string>& arguments, const std::string
   const TemporaryFolder outputs;
   const pid_t child = fork();
   if (child == 0) become(arguments, folder, outputs.path("out"), outputs.path("err"));
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int code = wait_for(child);
   return {code, read_file(outputs.path("out")), read_file(outputs.path("err"))};
 }
 
@@ -58,6 +56,22 @@ pid_t start_program(const std::vector<std::string>& arguments, const std::string
   const pid_t child = fork();
   if (child == 0) become(arguments, folder, "/dev/null", "/dev/null");
   return child;
+}
+
+pid_t start_group(const std::vector<std::string>& arguments, const std::string& folder) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    become(arguments, folder, "/dev/null", "/dev/null");
+  }
+  setpgid(child, child);  // whoever comes first
+  return child;
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  EXPECT_EQ(waitpid(process, &status, 0), process);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::string source_file(const std::string& name) {

@@ -22,6 +22,10 @@ struct Outcome {
 Outcome run_program(const std::vector<std::string>& arguments, const std::string& folder);
 /// Starts it and does not wait; its output is lost.
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& folder);
+/// The same as the first of a process group of its own, so that kill(-pid) reaches all it starts.
+pid_t start_group(const std::vector<std::string>& arguments, const std::string& folder);
+/// Waits for a process: the code of its exit, or 128 + the signal that ended it.
+int wait_for(pid_t process);
 
 /// A file of the sources.
 std::string source_file(const std::string& name);

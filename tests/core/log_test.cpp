@@ -105,6 +105,26 @@ TEST(Log, ProgressOnATerminalIsRedrawn) {
   EXPECT_EQ(on_terminal(80, [] { Log().progress("1"); }), "\r1\x1b[K\r\n");
 }
 
+TEST(Log, SeveralLinesAreLiveTogether) {
+  const auto action = [] {
+    Log log;
+    log.progress("a 1\nb 1\ntotal 1");
+    log.progress("a 2\nb 2\ntotal 2");
+    log.info("a ends");
+    log.progress("b 3\ntotal 3", true);
+    log.info("end");
+  };
+  // Back to the first row, each row cleared behind its text, and what is below when rows are fewer.
+  EXPECT_EQ(on_terminal(80, action),
+            "\ra 1\x1b[K\r\nb 1\x1b[K\r\ntotal 1\x1b[K"
+            "\x1b[2A\ra 2\x1b[K\r\nb 2\x1b[K\r\ntotal 2\x1b[K"
+            "\x1b[2A\r\x1b[Ka ends\r\na 2\x1b[K\r\nb 2\x1b[K\r\ntotal 2"
+            "\x1b[2A\rb 3\x1b[K\r\ntotal 3\x1b[J\r\nend\r\n");
+  EXPECT_EQ(on_file(action), "total 1\na ends\ntotal 3\nend\n");
+  EXPECT_EQ(on_terminal(5, [] { Log().progress("abcdefg\nhijklmn", true); }),
+            "\rabcd\x1b[K\r\nhijk\x1b[K\r\n");
+}
+
 TEST(Log, ProgressFitsTheTerminal) {
   EXPECT_EQ(on_terminal(5, [] { Log().progress("äbcdefg", true); }), "\räbcd\x1b[K\r\n");
 }
