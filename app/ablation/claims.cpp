@@ -103,7 +103,7 @@ std::string text_of(const Claim& claim, const std::vector<Operand>& o) {
     case ClaimKind::kNotWorse:
       return fmt::format("{} not worse than {} by {}", name(o[0]), name(o[1]), claim.margin);
     case ClaimKind::kSmall:
-      return fmt::format("|{} - {}| at most {} of {} - {}", name(o[0]), name(o[1]), claim.margin,
+      return fmt::format("{} - {} within {} of {} - {}", name(o[0]), name(o[1]), claim.margin,
                          name(o[2]), name(o[3]));
     case ClaimKind::kRatioAbove:
       return fmt::format("{} / {} at least {}", name(o[0]), name(o[1]), claim.margin);

@@ -22,6 +22,8 @@ std::string unit_of(Quantity quantity) {
       return "perplexity per word";
     case Quantity::kExactMatch:
       return "share of answers that match";
+    case Quantity::kBleu:
+      return "BLEU";
     case Quantity::kTokensPerSecond:
       return "tokens per second";
     case Quantity::kEffectiveContext:
@@ -31,8 +33,8 @@ std::string unit_of(Quantity quantity) {
 }
 
 bool more_is_better(Quantity quantity) {
-  return quantity == Quantity::kExactMatch || quantity == Quantity::kTokensPerSecond ||
-         quantity == Quantity::kEffectiveContext;
+  return quantity == Quantity::kExactMatch || quantity == Quantity::kBleu ||
+         quantity == Quantity::kTokensPerSecond || quantity == Quantity::kEffectiveContext;
 }
 
 bool is_time(Quantity quantity) { return quantity == Quantity::kTokensPerSecond; }
@@ -42,10 +44,13 @@ bool Measure::measures(const std::string& arm) const {
 }
 
 std::string Measure::specification() const {
-  return fmt::format("{}; {}; length {}; {}; set {}; lengths {}; targets {}", unit_of(quantity),
-                     name_of(split), length ? std::to_string(*length) : "as trained",
-                     protocol.empty() ? "standard protocol" : protocol, fmt::join(set, " "),
-                     fmt::join(lengths, " "), targets);
+  const std::string text =
+      fmt::format("{}; {}; length {}; {}; set {}; lengths {}; targets {}", unit_of(quantity),
+                  name_of(split), length ? std::to_string(*length) : "as trained",
+                  protocol.empty() ? "standard protocol" : protocol, fmt::join(set, " "),
+                  fmt::join(lengths, " "), targets);
+  if (quantity != Quantity::kBleu) return text;
+  return text + fmt::format("; beam {}, length penalty {}", beam, length_penalty);
 }
 
 }  // namespace tapemeasure

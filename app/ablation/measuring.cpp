@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "app/answer.h"
 #include "app/part_evaluation.h"
 #include "core/error.h"
 
@@ -62,6 +63,7 @@ double read_off(const Evaluation& evaluation, Quantity quantity) {
       return evaluation.word_perplexity();
     case Quantity::kExactMatch:
       return evaluation.exact_match();
+    case Quantity::kBleu:
     case Quantity::kTokensPerSecond:
     case Quantity::kEffectiveContext:
       break;
@@ -85,6 +87,19 @@ void check_quantity(const Evaluation& evaluation, const Measure& measure) {
 double finite(double value, const Measure& measure) {
   check<NonFiniteError>(std::isfinite(value), "measure '{}' is not finite", measure.name);
   return value;
+}
+
+Measured measure_bleu(const SavedModel& saved, const Corpus& corpus, const Measure& measure) {
+  check<ConfigError>(saved.experiment.objective.options->material() == Material::kPairs,
+                     "{}: measure '{}': BLEU goes with objective.kind translation, this model's is "
+                     "{}",
+                     measure.place, measure.name, saved.experiment.objective.kind);
+  const PairSpan& pairs = corpus.part(measure.split).pairs;
+  const AnswerOptions options{saved.experiment.model.context, measure.beam, measure.length_penalty};
+  Measured measured;
+  measured.value = finite(answers_bleu(*saved.model, pairs, options).score, measure);
+  measured.tokens = pairs.size();
+  return measured;
 }
 
 Measured measure_value(const SavedModel& saved, const Corpus& corpus, const Measure& measure,
@@ -173,7 +188,9 @@ Measured measure_model(const SavedModel& saved, const Corpus& corpus, const Meas
   const bool of_context = measure.quantity == Quantity::kEffectiveContext;
   Measured measured = of_context                  ? measure_context(saved, corpus, measure)
                       : is_time(measure.quantity) ? measure_speed(saved, corpus, measure)
-                                                  : measure_value(saved, corpus, measure, on_valid);
+                      : measure.quantity == Quantity::kBleu
+                          ? measure_bleu(saved, corpus, measure)
+                          : measure_value(saved, corpus, measure, on_valid);
   measured.seconds = seconds_since(start);
   if (of_context) {
     measured.protocol = "sliding:stride=1";

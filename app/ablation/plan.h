@@ -32,6 +32,7 @@ enum class Quantity {
   kPerplexity,
   kWordPerplexity,
   kExactMatch,
+  kBleu,              ///< of translations, in percent (sacreBLEU's 13a)
   kTokensPerSecond,   ///< of the evaluation itself: a time, kept apart from results
   kEffectiveContext,  ///< RECL: Dai et al. 2019, section 4.3
 };
@@ -60,6 +61,9 @@ struct Measure {
   /// Only this many targets from the first that every length can score; 0: all. Effective context
   /// and times.
   int64_t targets = 0;
+  /// BLEU: how answers are searched for.
+  int64_t beam = 1;
+  double length_penalty = 1;
   bool in_table = true;  ///< false: only claims use it
   std::string place;
 

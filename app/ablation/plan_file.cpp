@@ -6,9 +6,9 @@ namespace tapemeasure {
 namespace {
 constexpr int64_t kLongest = 1 << 24;
 constexpr const char* kQuantities[] = {
-    "bits_per_character", "bits_per_byte",   "bits_per_token", "loss",
-    "perplexity",         "word_perplexity", "exact_match",    "tokens_per_second",
-    "effective_context"};
+    "bits_per_character", "bits_per_byte",    "bits_per_token", "loss",
+    "perplexity",         "word_perplexity",  "exact_match",    "bleu",
+    "tokens_per_second",  "effective_context"};
 constexpr const char* kSplits[] = {"train", "valid", "test"};
 constexpr const char* kClaimKinds[] = {"better", "not_worse", "small", "ratio_above",
                                        "difference_above"};
@@ -40,6 +40,8 @@ void MeasureOptions::visit(Fields& f) {
   f.integers("lengths", measure.lengths, {1, kLongest},
              "effective_context: context lengths, shortest first", "tokens");
   f.integer("targets", measure.targets, {0, kLongest}, "score only so many; 0: all", "tokens");
+  f.integer("beam", measure.beam, {1, 1024}, "bleu: hypotheses that a beam search keeps");
+  f.real("length_penalty", measure.length_penalty, {-100, 100}, "bleu: as generate has it");
   f.boolean("in_table", measure.in_table, "false: only claims use it");
 }
 

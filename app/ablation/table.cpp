@@ -22,6 +22,7 @@ std::string number_text(Quantity quantity, double value) {
   switch (quantity) {
     case Quantity::kExactMatch:
       return fmt::format("{:.1f} %", 100 * value);
+    case Quantity::kBleu:
     case Quantity::kPerplexity:
     case Quantity::kWordPerplexity:
       return fmt::format("{:.2f}", value);
