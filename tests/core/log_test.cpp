@@ -44,11 +44,13 @@ std::string on_terminal(unsigned short columns, const std::function<void()>& act
   winsize size{24, columns, 0, 0};
   EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
   EXPECT_EQ(run(slave, action), 0);
-  std::string text(10000, '\0');
-  const ssize_t got = ::read(master, text.data(), text.size());
-  text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
-  close(master);
   close(slave);
+  // What was written comes in pieces, and after it an error: nobody holds the other end.
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got; (got = ::read(master, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
+  close(master);
   return text;
 }
 
