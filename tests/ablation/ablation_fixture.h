@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "app/ablation/directory.h"
@@ -84,6 +84,16 @@ inline bool comes_true(const std::function<bool()>& what) {
   for (int i = 0; i < 4000 && !what(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return what();
+}
+
+/// The process that a lock names; 0 where there is none yet.
+inline pid_t holder_of(const std::string& lock) {
+  if (!std::filesystem::exists(lock)) return 0;
+  const std::string text = read_file(lock);
+  pid_t process = 0;
+  if (text.starts_with("pid "))
+    std::from_chars(text.data() + 4, text.data() + text.size(), process);
+  return process;
 }
 
 inline bool holds(const std::string& text, const std::string& part) {

@@ -2,8 +2,6 @@
 // Cells that fail, and cells that start from others.
 #include <signal.h>
 
-#include <charconv>
-
 #include "app/saved_model.h"
 #include "core/host.h"
 #include "tests/ablation/ablation_fixture.h"
@@ -81,13 +79,10 @@ TEST_F(Failures, AKilledCellIsAFailure) {
                 "base: base.yaml\nseeds: [1]\narms:\n  none: {}\n"
                 "  slow: {set: [trainer.steps=1000000]}\nmeasures: {at16: {length: 16}}\n");
   const pid_t parent = start("slow.yaml", "a");
-  const std::string lock = file("a/runs/slow/seed-1/lock");
-  int process = 0;
+  pid_t process = 0;
   ASSERT_TRUE(comes_true([&] {
-    if (!fs::exists(lock) || !directory("a").trained({"none", 1})) return false;
-    const std::string text = read_file(lock);
-    return text.starts_with("pid ") &&
-           std::from_chars(text.data() + 4, text.data() + text.size(), process).ec == std::errc();
+    process = holder_of(file("a/runs/slow/seed-1/lock"));
+    return process > 1 && directory("a").trained({"none", 1});
   }));
   ASSERT_GT(process, 1);
   kill(process, SIGKILL);

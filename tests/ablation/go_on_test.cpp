@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ablations that are finished, cut at any moment, stopped, changed, and gone on with.
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <random>
 
@@ -65,9 +66,26 @@ TEST_F(GoOn, ATermSignalLetsCellsSave) {
   kill(parent, SIGTERM);
   EXPECT_EQ(wait_for(parent), 128 + SIGTERM);
   EXPECT_FALSE(directory("a").failure({"learned", 1}));
+  EXPECT_FALSE(fs::exists(file("a/runs/alibi/seed-2")));  // nothing was started any more
   EXPECT_TRUE(fs::exists(file("a/table.md")));
   EXPECT_EQ(ablate("six.yaml", "a").code, 0);
   EXPECT_EQ(results("a"), results("whole"));
+}
+
+// A cell that cannot answer: the second signal is the last.
+TEST_F(GoOn, ASecondSignalKills) {
+  folder_.write("long.yaml", std::string(kSixCells) + "set: [trainer.steps=1000000]\n");
+  const pid_t parent = start("long.yaml", "a");
+  ASSERT_TRUE(comes_true([&] { return fs::exists(file("a/runs/none/seed-1/metrics.jsonl")); }));
+  const pid_t cell = holder_of(file("a/runs/none/seed-1/lock"));
+  ASSERT_GT(cell, 1);
+  kill(cell, SIGSTOP);
+  kill(parent, SIGTERM);
+  EXPECT_TRUE(comes_true([&] { return !fs::exists(file("a/runs/learned/seed-1/lock")); }));
+  EXPECT_EQ(waitpid(parent, nullptr, WNOHANG), 0);
+  kill(parent, SIGTERM);
+  EXPECT_EQ(wait_for(parent), 128 + SIGTERM);
+  EXPECT_NE(kill(cell, 0), 0);
 }
 
 TEST_F(GoOn, ADeletedRunAloneIsMadeAgain) {
