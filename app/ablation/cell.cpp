@@ -95,12 +95,6 @@ int train_cell(const Plan& plan, const AblationDirectory& directory, const Cell&
   return resume_run(experiment, run, {.cache = options.cache});
 }
 
-bool chooses_on_valid(const Plan& plan, const Measure& measure) {
-  return std::any_of(plan.measures.begin(), plan.measures.end(), [&](const Measure& other) {
-    return std::count(other.best_of.begin(), other.best_of.end(), measure.name) > 0;
-  });
-}
-
 /// A trained model as a measure wants it. Neighbours in a plan often want the same.
 struct Subject {
   std::vector<std::string> sets;
@@ -124,13 +118,12 @@ void measure_cell(const Plan& plan, const AblationDirectory& directory, const Ce
   std::optional<Subject> subject;
   for (const Measure& measure : plan.measures) {
     if (!measure.evaluated() || !measure.measures(cell.arm)) continue;
-    const bool on_valid = chooses_on_valid(plan, measure);
-    const std::optional<Measured> found = directory.measured(cell, measure);
-    if (found && (!on_valid || found->on_valid)) continue;
+    if (directory.has(plan, cell, measure)) continue;
     std::vector<std::string> sets = {threads};
     sets.insert(sets.end(), measure.set.begin(), measure.set.end());
     if (!subject || subject->sets != sets) subject.emplace(checkpoint, sets, options.cache);
-    const Measured measured = measure_model(subject->saved, subject->corpus, measure, on_valid);
+    const Measured measured =
+        measure_model(subject->saved, subject->corpus, measure, plan.chooses_by(measure));
     directory.keep(cell, measure, measured);
     log.info("measured {}: {:.6g} {}, {} targets in {:.1f} s", measure.name, measured.value,
              unit_of(measure.quantity), measured.tokens, measured.seconds);

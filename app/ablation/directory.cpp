@@ -62,6 +62,11 @@ std::optional<Measured> AblationDirectory::measured(const Cell& cell,
   }
 }
 
+bool AblationDirectory::has(const Plan& plan, const Cell& cell, const Measure& measure) const {
+  const std::optional<Measured> found = measured(cell, measure);
+  return found && (found->on_valid || !plan.chooses_by(measure));
+}
+
 void AblationDirectory::keep(const Cell& cell, const Measure& measure,
                              const Measured& measured) const {
   Json json = {{"specification", measure.specification()},
@@ -98,7 +103,7 @@ bool AblationDirectory::trained(const Cell& cell) const {
 bool AblationDirectory::finished(const Plan& plan, const Cell& cell) const {
   return trained(cell) &&
          std::all_of(plan.measures.begin(), plan.measures.end(), [&](const Measure& measure) {
-           return !measure.evaluated() || !measure.measures(cell.arm) || measured(cell, measure);
+           return !measure.evaluated() || !measure.measures(cell.arm) || has(plan, cell, measure);
          });
 }
 

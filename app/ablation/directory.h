@@ -43,6 +43,8 @@ class AblationDirectory {
 
   /// None when it is not there, not whole, or was measured under another specification.
   std::optional<Measured> measured(const Cell& cell, const Measure& measure) const;
+  /// True if there is all that the plan wants of this measure.
+  bool has(const Plan& plan, const Cell& cell, const Measure& measure) const;
   /// Writes it atomically, making folders as needed.
   void keep(const Cell& cell, const Measure& measure, const Measured& measured) const;
   std::optional<Failure> failure(const Cell& cell) const;

@@ -94,7 +94,7 @@ Measured measure_bleu(const SavedModel& saved, const Corpus& corpus, const Measu
                      "{}: measure '{}': BLEU goes with objective.kind translation, this model's is "
                      "{}",
                      measure.place, measure.name, saved.experiment.objective.kind);
-  const PairSpan& pairs = corpus.part(measure.split).pairs;
+  const PairSpan pairs = corpus.part(measure.split).pairs;
   const AnswerOptions options{saved.experiment.model.context, measure.beam, measure.length_penalty};
   Measured measured;
   measured.value = finite(answers_bleu(*saved.model, pairs, options).score, measure);

@@ -180,6 +180,12 @@ const Measure& Plan::measure(const std::string& name) const {
   return *found;
 }
 
+bool Plan::chooses_by(const Measure& measure) const {
+  return std::any_of(measures.begin(), measures.end(), [&](const Measure& other) {
+    return std::count(other.best_of.begin(), other.best_of.end(), measure.name) > 0;
+  });
+}
+
 std::vector<Cell> Plan::cells() const {
   std::vector<const Arm*> ordered;
   const auto placed = [&](const std::string& name) {

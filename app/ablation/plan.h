@@ -127,6 +127,8 @@ struct Plan {
   /// no column mixes protocols, units or tokenizers. Throws ConfigError with its place.
   static Plan read(const std::string& path);
 
+  /// True if a best_of chooses among measures by this one.
+  bool chooses_by(const Measure& measure) const;
   const Arm& arm(const std::string& name) const;
   const Measure& measure(const std::string& name) const;
   /// Seed by seed, so that a first row of the whole table is there early; arms come after those

@@ -125,8 +125,10 @@ void check_best(const Plan& plan, const Measure& measure) {
     check_known(name, names, "measure", measure.place);
     const Measure& part = plan.measure(name);
     check<ConfigError>(part.quantity == measure.quantity && part.split == measure.split &&
-                           part.best_of.empty() && !is_time(part.quantity),
-                       "{}: measure '{}' is the best of '{}', which has another quantity or split",
+                           part.best_of.empty() && !is_time(part.quantity) &&
+                           part.quantity != Quantity::kBleu,
+                       "{}: measure '{}' is the best of '{}', which has another quantity or split, "
+                       "or BLEU or a time",
                        measure.place, measure.name, name);
     for (const Arm& arm : plan.arms)
       check<ConfigError>(!measure.measures(arm.name) || part.measures(arm.name),
