@@ -83,6 +83,7 @@ int train(const TrainArguments& arguments) {
   const Corpus corpus = read_corpus(experiment, arguments.cache, notices);
   settle_vocabulary(experiment, corpus);
   training_batches(experiment, corpus);  // a text that is too short leaves no directory behind
+  check_model(experiment, *corpus.tokenizer);  // nor one that lacks words for the model's bins
   check_initial_weights(experiment, corpus, arguments);
   directory.create();
   const RunLock lock(directory);
