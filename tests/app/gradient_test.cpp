@@ -220,6 +220,7 @@ struct Case {
 
 class Gradient : public ::testing::TestWithParam<Case> {};
 
+// R159.
 TEST_P(Gradient, OfWholeModelsMatchFiniteDifferences) {
   const Case& given = GetParam();
   for (const char* norm : {"pre", "post"}) {

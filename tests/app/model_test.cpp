@@ -63,6 +63,7 @@ struct Bare {
 
 class Positions : public ::testing::TestWithParam<std::string> {};
 
+// R93.
 TEST_P(Positions, SeeNoFuture) {
   constexpr int64_t kLength = 40;
   for (const char* backend : {"reference", "cpu"}) {
@@ -89,6 +90,7 @@ TEST_P(Positions, SeeNoFuture) {
   }
 }
 
+// R58, R67.
 TEST_P(Positions, StartAtChance) {
   for (const char* initialisation : {"scaled", "gpt2"}) {
     for (const char* tied : {"true", "false"}) {
@@ -125,6 +127,7 @@ std::vector<std::string> methods() {
 INSTANTIATE_TEST_SUITE_P(Methods, Positions, ::testing::ValuesIn(methods()),
                          [](const auto& info) { return info.param; });
 
+// R58.
 TEST(Presets, StartAtChance) {
   const fs::path folder = fs::path(TAPEMEASURE_SOURCE_DIR) / "configs";
   int presets = 0;

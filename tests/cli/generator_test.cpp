@@ -159,7 +159,7 @@ std::vector<double> uncached(const Model& model, const std::vector<int32_t>& tok
   return {all.end() - static_cast<int64_t>(all.size()) / count, all.end()};
 }
 
-/// R66, R161: one token at a time, and in pieces, below, at and beyond the trained length.
+/// R66, R80, R161: one token at a time, and in pieces, below, at and beyond the trained length.
 void expect_cached_equals_uncached(const Model& model, const SmallText& text, double tolerance) {
   const std::vector<int32_t> ids = ids_of(text, 40);
   for (const size_t prompt : {size_t(1), size_t(7), size_t(16), size_t(23)}) {

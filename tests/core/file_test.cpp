@@ -90,7 +90,8 @@ TEST(AtomicFile, SurvivesAKillAtEveryCall) {
   }
 }
 
-// R28, R32: a call that fails leaves the old file, no neighbour, and a message; nothing aborts.
+// R27, R28, R32: a call that fails leaves the old file, no neighbour, and a message; nothing
+// aborts.
 TEST(AtomicFile, SurvivesAFailureOfEveryCall) {
   const TemporaryFolder folder;
   const std::string path = folder.path("state.h5");
