@@ -48,6 +48,8 @@ Continuation::Continuation(const Model& model, int64_t batch, int64_t capacity, 
       caches_(model.network->caches(*model.backend, model.dtype, batch, capacity, window)) {
   check<ConfigError>(model.network->options().kind != ModelKind::kEncoder,
                      "a model of kind encoder fills gaps in whole texts: it cannot continue one");
+  check<ConfigError>(window == 0 || !model.has_prefix,
+                     "a window would forget parts of the prompt, which this model sees both ways");
 }
 
 void Continuation::read(const std::vector<std::vector<int32_t>>& sources) {
@@ -136,8 +138,13 @@ std::vector<std::vector<double>> Continuation::feed(const Tensor& tokens_BT) {
   const int64_t batch = tokens_BT.shape()[0], count = tokens_BT.shape()[1];
   Tape tape(false);
   Run run(tape);
-  const Tensor hidden_BTD =
-      model_.network->hidden(run, {.tokens_BT = tokens_BT, .caches = &caches_}).value();
+  ModelInput input{.tokens_BT = tokens_BT, .caches = &caches_};
+  if (model_.has_prefix) {
+    if (caches_.position == 0) prefix_ = static_cast<int32_t>(count);
+    const std::vector<int32_t> prefixes(static_cast<size_t>(batch), prefix_);
+    input.prefix_B = to_tensor(*model_.backend, {batch}, prefixes);
+  }
+  const Tensor hidden_BTD = model_.network->hidden(run, input).value();
   const int64_t width = hidden_BTD.shape()[2];
   std::vector<std::vector<double>> logits;
   for (int64_t b = 0; b < batch; ++b) {

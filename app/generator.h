@@ -28,14 +28,15 @@ int32_t sample(std::vector<double> logits, const SamplingOptions& options, doubl
 class Continuation {
  public:
   /// Room for `capacity` tokens in each of `batch` sequences; see SamplingOptions::window. Throws
-  /// ConfigError for an encoder, which cannot continue anything.
+  /// ConfigError for an encoder, which cannot continue anything, and for a window of a model with
+  /// prefixes.
   Continuation(const Model& model, int64_t batch, int64_t capacity, int64_t window = 0);
   /// Encoder-decoders, before anything is fed: what each sequence is written from.
   void read(const std::vector<std::vector<int32_t>>& sources);
   /// Goes on with these of the sequences, in this order; one may come more than once.
   void select(const std::vector<int64_t>& sequences);
   /// Feeds tokens [batch, count] and returns the logits [batch][V] behind the last of each
-  /// sequence.
+  /// sequence. Of a model that was trained on prefixes, what is fed first is the prefix.
   std::vector<std::vector<double>> feed(const std::vector<std::vector<int32_t>>& tokens);
 
  private:
@@ -43,6 +44,7 @@ class Continuation {
 
   const Model& model_;
   Caches caches_;
+  int32_t prefix_ = 0;  // tokens that see each other both ways
 };
 
 /// Continues `prompt`; `token` is called with each new one. Token n is a pure function of the

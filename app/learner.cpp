@@ -30,22 +30,35 @@ std::vector<int32_t> document_end(const std::string& text, const Tokenizer& toke
   return end;
 }
 
+/// None without an objective: a model may be built for its own sake.
+Specials specials_of(const Experiment& experiment, const Tokenizer& tokenizer) {
+  const ObjectiveOptions* objective = experiment.objective.options.get();
+  return objective ? objective->specials(experiment.setting(tokenizer.vocabulary())) : Specials();
+}
+
+/// Tells a network which rows of its vocabulary are tokens, and which of those close documents.
+void settle(LanguageModel& network, const Experiment& experiment, const Tokenizer& tokenizer) {
+  network.limit_vocabulary(tokenizer.vocabulary() + specials_of(experiment, tokenizer).predicted);
+  network.separate_documents(document_end(experiment.model.document_end, tokenizer));
+}
+
 }  // namespace
+
+void check_model(const Experiment& experiment, const Tokenizer& tokenizer) {
+  ParameterStore store;
+  LanguageModel network(experiment.model, Scope(store));
+  settle(network, experiment, tokenizer);
+}
 
 Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_tokenizer)
     : backend(make_backend(experiment.trainer.backend,
                            static_cast<int>(experiment.trainer.threads.value_or(0)))),
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
-      specials(
-          tokenizer && experiment.objective.options
-              ? experiment.objective.options->specials(experiment.setting(tokenizer->vocabulary()))
-              : Specials()),
+      specials(tokenizer ? specials_of(experiment, *tokenizer) : Specials()),
+      has_prefix(experiment.objective.options && experiment.objective.options->has_prefix()),
       network(std::make_unique<LanguageModel>(experiment.model, Scope(store))) {
-  if (tokenizer) {
-    network->limit_vocabulary(predicted());
-    network->separate_documents(document_end(experiment.model.document_end, *tokenizer));
-  }
+  if (tokenizer) settle(*network, experiment, *tokenizer);
   store.allocate(*backend, dtype, static_cast<uint64_t>(experiment.trainer.seed));
 }
 

@@ -27,11 +27,15 @@ struct Model {
   ParameterStore store;
   std::shared_ptr<const Tokenizer> tokenizer;
   Specials specials;
+  bool has_prefix;  ///< as ObjectiveOptions has it
   std::unique_ptr<LanguageModel> network;
 
   /// How many ids, from 0 on, a model may predict.
   int64_t predicted() const { return tokenizer->vocabulary() + specials.predicted; }
 };
+
+/// Throws ConfigError where Model would, without the memory that a model takes.
+void check_model(const Experiment& experiment, const Tokenizer& tokenizer);
 
 /// What one step did.
 struct StepReport {

@@ -68,6 +68,7 @@ int begin_run(Experiment experiment, const RunDirectory& directory, const RunSta
   const Corpus corpus = read_corpus(experiment, start.cache, notices);
   settle_vocabulary(experiment, corpus);
   training_batches(experiment, corpus);  // a text that is too short leaves no directory behind
+  check_model(experiment, *corpus.tokenizer);  // nor one that lacks words for the model's bins
   check_initial_weights(experiment, corpus, start);
   directory.create();
   const RunLock lock(directory);

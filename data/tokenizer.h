@@ -36,6 +36,8 @@ class Tokenizer {
   virtual std::string bytes_of(int32_t id) const = 0;
   /// The bytes of all tokens, one after the other.
   std::string decode(std::span<const int32_t> ids) const;
+  /// What stands between a text and tokens that go on behind it.
+  virtual std::string gap_behind(std::string_view) const { return ""; }
   /// Whether decode() gives back every byte that was encoded.
   virtual bool lossless() const { return true; }
   /// The token that stands for what the vocabulary does not have, if there is one.

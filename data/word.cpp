@@ -67,6 +67,10 @@ class WordTokenizer : public Tokenizer {
     return id == end_of_line_ ? "\n" : words_.at(static_cast<size_t>(id)) + " ";
   }
 
+  std::string gap_behind(std::string_view text) const override {
+    return text.empty() || is_space(text.back()) ? "" : " ";
+  }
+
   std::string description() const override { return fmt::format("{}", fmt::join(words_, "\n")); }
 
  private:

@@ -85,7 +85,7 @@ class Adafactor : public UpdateRule {
 class AdafactorOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate_, {0, 1e3}, "none: relative_step decides",
+    f.real("learning_rate", learning_rate_, kRates, "none: relative_step decides",
            "peak of the schedule; only without relative_step");
     UpdateRuleOptions::visit(f);
     f.real("epsilon", keys_.epsilon, {0, 1}, "added to squared gradients");

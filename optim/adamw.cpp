@@ -64,7 +64,7 @@ class Adamw : public UpdateRule {
 class AdamwOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate_, {0, 1e3}, "peak of the schedule");
+    f.real("learning_rate", learning_rate_, kRates, "peak of the schedule");
     UpdateRuleOptions::visit(f);
     f.reals("betas", keys_.betas, {0, 1}, "decay of the two moving averages");
     f.real("epsilon", keys_.epsilon, {0, 1}, "added to the root of the second moment");

@@ -48,7 +48,7 @@ class Sgd : public UpdateRule {
 class SgdOptions : public UpdateRuleOptions {
  public:
   void visit(Fields& f) override {
-    f.real("learning_rate", learning_rate_, {0, 1e3}, "peak of the schedule");
+    f.real("learning_rate", learning_rate_, kRates, "peak of the schedule");
     UpdateRuleOptions::visit(f);
     f.real("momentum", momentum_, {0, 1}, "share of the last update that is kept");
     f.boolean("nesterov", nesterov_, "look ahead by the momentum");

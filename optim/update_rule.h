@@ -34,6 +34,10 @@ class UpdateRule {
   virtual void visit_state(StateVisitor& v, ParameterStore& store) = 0;
 };
 
+/// Learning rates that a config may ask for. Clipped gradients may be tiny, and SGD's rate then
+/// large.
+inline constexpr RealRange kRates{0, 1e9};
+
 /// Which parameters decay.
 enum class DecayGroup {
   kAll,

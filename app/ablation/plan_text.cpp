@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/ablation/cell_progress.h"
+#include "app/costs.h"
 #include "app/explain.h"
 #include "app/results.h"
 #include "core/error.h"

@@ -29,10 +29,21 @@ void say(const std::string& bytes) {
   flush_output();
 }
 
+/// What the model goes on from is not what was written then.
+void warn_unknown(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens,
+                  const char* origin, Log& log) {
+  const auto id = tokenizer.unknown();
+  const auto unknown = id ? std::count(tokens.begin(), tokens.end(), *id) : 0;
+  if (unknown == 0) return;
+  log.warn("{} of {} tokens of {} are not in the vocabulary: the model reads {} for them", unknown,
+           tokens.size(), origin, tokenizer.bytes_of(*id));
+}
+
 /// The likeliest tokens for each hidden one.
-void fill(const Model& model, const std::string& text) {
+void fill(const Model& model, const std::string& text, Log& log) {
   constexpr size_t kGuesses = 5;
   const std::vector<int32_t> tokens = encode_with_specials(model, text, "--mask");
+  warn_unknown(*model.tokenizer, tokens, "--mask", log);
   const auto all = fill_masks(model, tokens, kGuesses);
   check<ConfigError>(!all.empty(), "--mask: there is no [MASK] in the text");
   size_t number = 0;
@@ -57,32 +68,28 @@ void check_input(const GenerateArguments& arguments, const SavedModel& saved) {
   check<ConfigError>(given == wanted || (given == "--source" && answers),
                      "{} is not what this model goes on from: give {}", given,
                      answers && !crosses ? "--source or --prompt" : wanted);
+  check<ConfigError>(arguments.window.value_or(0) == 0 || !saved.model->has_prefix,
+                     "--window {} would forget parts of the prompt, which a model of "
+                     "objective.kind {} sees both ways: leave it out",
+                     arguments.window.value_or(0), saved.experiment.objective.kind);
 }
 
 /// What is said of a model that does not sample.
-bool told(const GenerateArguments& arguments, const SavedModel& saved) {
+bool told(const GenerateArguments& arguments, const SavedModel& saved, Log& log) {
   const Model& model = *saved.model;
   check_input(arguments, saved);
   if (!arguments.mask.empty()) {
-    fill(model, arguments.mask);
+    fill(model, arguments.mask, log);
     return true;
   }
   if (arguments.source.empty()) return false;
   AnswerOptions options = arguments.answer;
   options.tokens = arguments.sampling.tokens;
-  answer(model, encode_with_specials(model, arguments.source, "--source"), options,
-         [&](int32_t token) { say(text_of(model, token)); });
+  const std::vector<int32_t> source = encode_with_specials(model, arguments.source, "--source");
+  warn_unknown(*model.tokenizer, source, "--source", log);
+  answer(model, source, options, [&](int32_t token) { say(text_of(model, token)); });
   say("\n");
   return true;
-}
-
-/// What the model goes on from is not what was written then.
-void warn_unknown(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, Log& log) {
-  const auto id = tokenizer.unknown();
-  const auto unknown = id ? std::count(prompt.begin(), prompt.end(), *id) : 0;
-  if (unknown == 0) return;
-  log.warn("{} of {} tokens of the prompt are not in the vocabulary: the model reads {} for them",
-           unknown, prompt.size(), tokenizer.bytes_of(*id));
 }
 
 int run(GenerateArguments arguments) {
@@ -92,14 +99,14 @@ int run(GenerateArguments arguments) {
       !arguments.prompt.empty() || !arguments.mask.empty() || !arguments.source.empty(),
       "the prompt is empty: give --prompt, --mask or --source at least one character");
   const SavedModel saved = load_model(arguments.model, {});
-  if (told(arguments, saved)) return 0;
   Log log;
+  if (told(arguments, saved, log)) return 0;
   std::vector<int32_t> prompt;
   saved.model->tokenizer->encode(arguments.prompt, "the prompt", prompt);
   check<ConfigError>(!prompt.empty(), "the prompt is empty: give --prompt at least one token");
   log.info("{} at step {}{}", saved.path, saved.step,
            saved.best_step > 0 ? fmt::format(", validation loss {:.4f}", saved.best_loss) : "");
-  warn_unknown(*saved.model->tokenizer, prompt, log);
+  warn_unknown(*saved.model->tokenizer, prompt, "the prompt", log);
   const ModelOptions& model = saved.experiment.model;
   // As far as training could look back.
   const int64_t seen = model.memory > 0 ? model.memory + model.context : 0;
@@ -113,6 +120,7 @@ int run(GenerateArguments arguments) {
         total, *longest);
   }
   say(arguments.prompt);
+  if (sampling.tokens > 0) say(saved.model->tokenizer->gap_behind(arguments.prompt));
   generate(*saved.model, prompt, sampling,
            [&](int32_t token) { say(saved.model->tokenizer->bytes_of(token)); });
   say("\n");

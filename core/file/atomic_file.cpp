@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -76,6 +77,47 @@ pid_t owner_of(const std::string& name) {
 
 bool is_running(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
+int lock(int fd, int operation) {
+  int result;
+  do result = ::flock(fd, operation);
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
+/// True if `path` names the open file.
+bool is_at(int fd, const std::string& path) {
+  struct stat file, there;
+  return ::fstat(fd, &file) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         file.st_dev == there.st_dev && file.st_ino == there.st_ino;
+}
+
+/// Opens a neighbour file, empty and locked for as long as it is written. -1, with errno, if that
+/// cannot be.
+int open_neighbour(const std::string& path) {
+  while (true) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return fd;
+    // Whoever had the lock before may have renamed or removed the file. Where a file system has no
+    // locks there is nobody to wait for.
+    const bool lost = lock(fd, LOCK_EX) == 0 && !is_at(fd, path);
+    if (!lost && ::ftruncate(fd, 0) == 0) return fd;
+    const int error = errno;
+    ::close(fd);
+    errno = error;
+    if (!lost) return -1;
+  }
+}
+
+/// Removes a neighbour file that nobody writes. Its process id does not say so: in a container the
+/// next program often has that of the one before. It decides where there are no locks.
+bool remove_left(const std::string& path, pid_t owner) {
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const bool locked = file.opened() && lock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  if (locked && !is_at(file.get(), path)) return false;  // it has its name, and another is begun
+  if (!locked && ((file.opened() && errno == EWOULDBLOCK) || is_running(owner))) return false;
+  return ::unlink(path.c_str()) == 0;  // nobody can begin to write it before the lock is given back
+}
+
 }  // namespace
 
 std::string folder_of(const std::string& path) {
@@ -125,7 +167,7 @@ AtomicWriter::AtomicWriter(const std::string& path, size_t expected)
     : path_(path),
       temporary_(temporary_path(path)),
       expected_(expected),
-      fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+      fd_(open_neighbour(temporary_)) {
   if (fd_ < 0) fail(errno);
 }
 
@@ -145,6 +187,7 @@ void AtomicWriter::overwrite(size_t offset, std::span<const std::byte> bytes) {
 }
 
 void AtomicWriter::commit() {
+  const Descriptor lock(::dup(fd_));  // holds it until the file has its name
   if (!flush(fd_) || ::close(std::exchange(fd_, -1)) != 0) fail(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
@@ -180,8 +223,7 @@ std::vector<std::string> remove_leftovers(const std::string& folder) {
   while (const dirent* entry = ::readdir(handle)) {
     const std::string name = entry->d_name;
     const pid_t owner = owner_of(name);
-    if (owner == 0 || is_running(owner)) continue;
-    if (::unlink((folder + "/" + name).c_str()) == 0) removed.push_back(name);
+    if (owner != 0 && remove_left(folder + "/" + name, owner)) removed.push_back(name);
   }
   ::closedir(handle);
   std::sort(removed.begin(), removed.end());

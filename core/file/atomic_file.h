@@ -23,7 +23,8 @@ void write_atomically(const std::string& path, const std::string& text);
 /// write_atomically, and so is what they leave.
 class AtomicWriter {
  public:
-  /// Opens the neighbour file of `path`. `expected` bytes are what a full disk's message speaks of.
+  /// Opens the neighbour file of `path`, and waits while another process of the same id (in another
+  /// container) writes it. `expected` bytes are what a full disk's message speaks of.
   AtomicWriter(const std::string& path, size_t expected);
   /// Removes the neighbour file, unless commit() has given it its name.
   ~AtomicWriter();
@@ -43,8 +44,8 @@ class AtomicWriter {
   int fd_ = -1;
 };
 
-/// Removes neighbour files in `folder` that a process which no longer runs has left. Returns their
-/// names.
+/// Removes neighbour files in `folder` that a process which no longer runs has left: those that
+/// nobody has locked. Returns their names.
 std::vector<std::string> remove_leftovers(const std::string& folder);
 
 /// A file without a name in `folder`, for what is too large for memory; gone when its descriptor is

@@ -62,6 +62,8 @@ class ObjectiveOptions : public KindOptions {
   virtual const char* unit() const = 0;
   /// True where a sequence's targets are an answer that can be right as a whole.
   virtual bool has_answers() const { return false; }
+  /// True where the tokens that a text is continued from see each other both ways.
+  virtual bool has_prefix() const { return false; }
 
   /// Throws DataError when `part` is too short for one batch.
   virtual std::unique_ptr<BatchSource> training(const Part& part,

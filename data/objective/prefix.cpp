@@ -47,6 +47,7 @@ class PrefixOptions : public WindowOptions {
     return only_for(reader, Reader::kDecoder, "only a decoder continues a prefix");
   }
   const char* unit() const override { return "token behind the prefix"; }
+  bool has_prefix() const override { return true; }
 
   std::unique_ptr<BatchSource> training(const Part& part,
                                         const ObjectiveSetting& setting) const override {

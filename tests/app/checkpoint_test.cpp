@@ -45,7 +45,7 @@ class Damaged : public ::testing::Test {
   RunDirectory whole_{workspace_.path("whole")}, run_{workspace_.path("run")};
 };
 
-// R29, R30: cut at any length, or one bit flipped anywhere.
+// R7, R29, R30: cut at any length, or one bit flipped anywhere.
 TEST_F(Damaged, TheOneBeforeIsTaken) {
   const std::string good = read_file(run_.checkpoint(8));
   std::vector<std::string> bad;

@@ -24,6 +24,7 @@ const Sets kDiverges = {"optimizer={kind: sgd, learning_rate: 1000, momentum: 0.
                         "trainer.steps=200",
                         "trainer.save_every=1"};
 
+// R97.
 TEST(NonFinite, StopsWithExitCode5AndKeepsTheLastCheckpoint) {
   for (const char* backend : {"reference", "cpu"}) {
     const Workspace workspace;
@@ -95,7 +96,7 @@ TEST(NonFinite, NamesTheFirstParameterWhoseGradientIsNot) {
   EXPECT_EQ(session.learner.optimizer().first_nonfinite(), name);
 }
 
-// Skipping goes on, counts, and has an end: weights that are not finite do not heal.
+// R97: skipping goes on, counts, and has an end: weights that are not finite do not heal.
 TEST(NonFinite, SkipsUpToTheLimit) {
   const Workspace workspace;
   const RunDirectory run(workspace.path("run"));

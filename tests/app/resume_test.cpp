@@ -45,8 +45,8 @@ const Batcher& batcher(const Session& session) {
 
 class Resume : public ::testing::TestWithParam<Case> {};
 
-// R1, R2, R6, R9, R16, R24: save points in the middle, at the last and the first step of an epoch,
-// at the run's first and last step.
+// R1, R2, R6, R9, R16, R17, R24, R25: save points in the middle, at the last and the first step of
+// an epoch, at the run's first and last step.
 TEST_P(Resume, ContinuesBitwise) {
   const Workspace workspace;
   Sets sets = GetParam().sets();
@@ -95,7 +95,7 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, Resume, ::testing::ValuesIn(cases()), case_name);
 
-// Micro-batches split what is in memory, not what is learned.
+// R110: micro-batches split what is in memory, not what is learned.
 TEST(Accumulation, LossesDifferByRoundingOnly) {
   const Workspace workspace;
   for (const char* backend : {"reference", "cpu"}) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <regex>
@@ -27,6 +28,9 @@ namespace {
 // Tests write thousands of files and flush each: where there is a folder in memory, there.
 [[maybe_unused]] const bool g_in_memory =
     access("/dev/shm", W_OK) == 0 && setenv("TMPDIR", "/dev/shm", 0) == 0;
+// libxsmm puts it into the environment when it is first used: programs that start later would find
+// themselves on one core.
+const bool g_bound = std::getenv("OMP_PROC_BIND") != nullptr;
 
 /// State as bytes, by name.
 class Bytes : public StateVisitor {
@@ -156,6 +160,7 @@ Program::Program(const std::vector<std::string>& arguments, const Environment& e
   const std::string output = folder_.path("output");
   pid_ = fork();
   if (pid_ != 0) return;
+  if (!g_bound) unsetenv("OMP_PROC_BIND");
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   const int file = open(output.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
   dup2(file, STDOUT_FILENO);

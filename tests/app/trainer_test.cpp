@@ -122,6 +122,7 @@ std::map<std::string, std::vector<double>> numbers(const RunDirectory& directory
   return values;
 }
 
+// R96.
 TEST(Trainer, EvaluatingAndSavingChangeNothing) {
   const Workspace workspace;
   const RunDirectory plain(workspace.path("plain"));
@@ -152,7 +153,7 @@ TEST(Trainer, ZeroMeansOnlyAtTheEnd) {
   EXPECT_EQ(evaluations, 1u);
 }
 
-// With rate 0 no evaluation is better than the first.
+// R154, R155: with rate 0 no evaluation is better than the first.
 TEST(Trainer, PatienceSurvivesAStop) {
   const Workspace workspace;
   const Sets sets = {"trainer.save_every=1",      "trainer.keep=100",

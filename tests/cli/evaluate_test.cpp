@@ -51,6 +51,7 @@ TEST_F(EvaluateTest, PartsAndTexts) {
   expect_error({"evaluate", "r", "--text", "b.txt", "--split", "test"}, 2, {"--split", "b.txt"});
 }
 
+// R44, R51.
 TEST_F(EvaluateTest, LengthsMakeATable) {
   train({"model.position.kind=sinusoidal"});
   const nlohmann::json result =
@@ -123,6 +124,7 @@ TEST_F(EvaluateTest, RotaryScalingsAreSetAtEvaluation) {
   EXPECT_EQ(json({"--lengths", "16,64"}), plain);
 }
 
+// R89.
 TEST_F(EvaluateTest, LengthsBeyondALearnedTableAreRefused) {
   train();
   expect_error({"evaluate", "r", "--lengths", "17"}, 2, {"length 17", "16 positions"});

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/costs.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/file/hdf5_file.h"
@@ -100,7 +101,13 @@ INSTANTIATE_TEST_SUITE_P(
     Experiments, Foretold,
     ::testing::Values("model.layers=4", "model.width=64", "optimizer.kind=adafactor",
                       "optimizer={kind: sgd, momentum: 0.9}", "model.tied_head=false",
-                      "model={layers: 2, width: 128, position: {kind: sinusoidal}}"),
+                      "model={layers: 2, width: 128, position: {kind: sinusoidal}}",
+                      "model={kind: encoder_decoder, layers: 2, position: t5}",
+                      "model={kind: encoder, head_transform: true, layers: 3}",
+                      "model={adaptive_softmax: {cutoffs: [4, 8], div_val: 2, tied: false}}",
+                      "model={adaptive_softmax: {cutoffs: [4, 8], div_val: 2, tied_projections: "
+                      "[false, true, true]}}",
+                      "model={memory: 32, position: transformer_xl}"),
     [](const auto& info) { return std::to_string(info.index); });
 
 // docs/objectives.md names every objective and each key of its own.
@@ -160,9 +167,78 @@ TEST_F(ExplainTest, FloatingPointWorkByHand) {
   Experiment experiment = testing::small_experiment(
       "layers: 2, width: 8, heads: 2, feedforward: 32, context: 16, vocabulary: 10");
   // Per layer 4 x 8 x 8 and 2 x 8 x 32 weights, the head 10 x 8; 6 operations a weight. Attention:
-  // two products over half of the 16 tokens on average, 6 x 16 x 8 a layer.
+  // two products of 8 numbers a layer with 1, 2, ... 16 keys, 8.5 on average.
+  const double linears = 2 * (4 * 64 + 2 * 256) + 80;
+  EXPECT_DOUBLE_EQ(costs_of(experiment).flops_per_token, 6 * (linears + 2 * 2 * 8.5 * 8));
+  // Of a window of 3: 1, 2, and 14 times 3 keys.
+  experiment.model.window = 3;
   EXPECT_DOUBLE_EQ(costs_of(experiment).flops_per_token,
-                   6.0 * (2 * (4 * 64 + 2 * 256) + 80) + 6.0 * 16 * 8 * 2);
+                   6 * (linears + 2 * 2 * (1 + 2 + 14 * 3) / 16.0 * 8));
+  // Behind a memory of 4 each sees 4 more, whose keys and values are made anew for every 16.
+  experiment.model.window = 0;
+  experiment.model.memory = 4;
+  EXPECT_DOUBLE_EQ(costs_of(experiment).flops_per_token,
+                   6 * (linears + 2 * 2 * 64 * 4 / 16.0 + 2 * 2 * 12.5 * 8));
+}
+
+// What tables of positions cost is not counted.
+TEST_F(ExplainTest, FloatingPointWorkOfPositionsIsLeftOut) {
+  const auto flops = [](const std::string& position) {
+    return costs_of(testing::small_experiment("layers: 2, width: 8, heads: 2, context: 16, "
+                                              "vocabulary: 10, position: " +
+                                              position))
+        .flops_per_token;
+  };
+  EXPECT_DOUBLE_EQ(flops("transformer_xl"), flops("none"));
+}
+
+TEST_F(ExplainTest, FloatingPointWorkOfAnEncoderDecoderByHand) {
+  const Experiment experiment = read_experiment(Config::parse(
+      "objective: reverse\nmodel: {kind: encoder_decoder, layers: 2, width: 8, heads: 2, "
+      "feedforward: 32, context: 40, vocabulary: 30}\ntrainer: {batch_tokens: 40}\n",
+      "c.yaml"));
+  // A source's token: two encoder layers, all 40 keys. A target's: two layers with another
+  // attention, whose keys and values are of the source; 20.5 keys, and 40 across; the head.
+  const double encoder = 2 * (4 * 64 + 2 * 256), decoder = 2 * (8 * 64 + 2 * 256) + 30 * 8;
+  EXPECT_DOUBLE_EQ(costs_of(experiment).flops_per_token,
+                   6 * (encoder + decoder + 2 * 2 * 8 * (40 + 20.5 + 40)));
+}
+
+TEST_F(ExplainTest, FloatingPointWorkOfAnAdaptiveVocabularyByHand) {
+  const Experiment experiment = testing::small_experiment(
+      "layers: 1, width: 8, heads: 2, feedforward: 32, context: 16, vocabulary: 100, "
+      "adaptive_softmax: {cutoffs: [10, 40], div_val: 2}");
+  double in[3] = {}, all = 0;  // Zipf: word n comes 1/n as often as word 1
+  for (int word = 1; word <= 100; ++word) {
+    in[word <= 10 ? 0 : word <= 40 ? 1 : 2] += 1.0 / word;
+    all += 1.0 / word;
+  }
+  // Widths 8, 4, 2. Every token asks the first 10 words and the 2 tails, those of a tail its words
+  // as well; both through projections, and through one at the input.
+  const double head = 8 * 8 + 12 * 8, tails = in[1] * (8 * 4 + 30 * 4) + in[2] * (8 * 2 + 60 * 2);
+  const double input = in[0] * 8 * 8 + in[1] * 8 * 4 + in[2] * 8 * 2;
+  const double expected = 6 * (4 * 64 + 2 * 256 + head + (tails + input) / all + 2 * 8.5 * 8);
+  // Only the shares are approximate.
+  EXPECT_NEAR(costs_of(experiment).flops_per_token, expected, 1e-5 * expected);
+}
+
+TEST_F(ExplainTest, VocabulariesAreGuessedAsWellAsCanBe) {
+  const auto line = [&](const std::vector<std::string>& sets) {
+    std::vector<std::string> words = {"explain", "c.yaml"};
+    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const size_t begin = outcome.out.find("model.vocabulary ");
+    return outcome.out.substr(begin, outcome.out.find('\n', begin) - begin);
+  };
+  EXPECT_TRUE(line({"data.tokenizer=bpe"}).ends_with(" 8000                     tokenizer bpe"));
+  EXPECT_TRUE(line({"data.tokenizer=unigram", "data.vocabulary=500"})
+                  .ends_with(" 500                      tokenizer unigram"));
+  EXPECT_NE(line({"data.tokenizer=word"}).find(" 256 "), std::string::npos);
+  const std::string adaptive =
+      line({"data.tokenizer=word", "model.adaptive_softmax.cutoffs=[2000, 9000]"});
+  EXPECT_NE(adaptive.find(" 18000 "), std::string::npos) << adaptive;
+  EXPECT_NE(adaptive.find("assumed"), std::string::npos) << adaptive;
 }
 
 }  // namespace

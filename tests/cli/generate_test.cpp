@@ -76,6 +76,15 @@ TEST_F(GenerateTest, ModelsWithMemoryLookBackAsFarAsTrained) {
   EXPECT_EQ(run(words).out.size(), 71u);
 }
 
+TEST_F(GenerateTest, ModelsOfPrefixesTakeThePromptAsOne) {
+  train({"objective.kind=prefix", "model.position.kind=rope", "model.layers=2"});
+  const Outcome one = run({"generate", "r", "--prompt", "abcdefgh", "--tokens", "30", "--greedy"});
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out.size(), 8u + 30 + 1);
+  expect_error({"generate", "r", "--prompt", "abc", "--window", "4"}, 2,
+               {"--window 4 would forget parts of the prompt", "objective.kind prefix"});
+}
+
 // R135.
 TEST_F(GenerateTest, UnusablePromptsAreTold) {
   train();

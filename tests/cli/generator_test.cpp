@@ -159,7 +159,7 @@ std::vector<double> uncached(const Model& model, const std::vector<int32_t>& tok
   return {all.end() - static_cast<int64_t>(all.size()) / count, all.end()};
 }
 
-/// R66, R161: one token at a time, and in pieces, below, at and beyond the trained length.
+/// R66, R80, R161: one token at a time, and in pieces, below, at and beyond the trained length.
 void expect_cached_equals_uncached(const Model& model, const SmallText& text, double tolerance) {
   const std::vector<int32_t> ids = ids_of(text, 40);
   for (const size_t prompt : {size_t(1), size_t(7), size_t(16), size_t(23)}) {
@@ -230,6 +230,102 @@ TEST_P(EveryMethod, SequencesOfABatchDoNotMeet) {
   };
   EXPECT_EQ(logits[0], expected(a, 3));
   EXPECT_EQ(logits[1], expected(b, 5));
+}
+
+/// Hidden states of a sequence whose first `prefix` tokens see each other both ways.
+std::vector<double> hidden_of(const Model& model, const std::vector<int32_t>& tokens,
+                              int32_t prefix) {
+  Tape tape(false);
+  Run run(tape);
+  const ModelInput input{
+      .tokens_BT = to_tensor(*model.backend, {1, static_cast<int64_t>(tokens.size())}, tokens),
+      .prefix_B = to_tensor(*model.backend, {1}, std::vector<int32_t>{prefix})};
+  return to_doubles(model.network->hidden(run, input).value());
+}
+
+/// Logits behind the last token.
+std::vector<double> logits_behind(const Model& model, const std::vector<int32_t>& tokens,
+                                  int32_t prefix) {
+  const std::vector<double> all = hidden_of(model, tokens, prefix);
+  const int64_t width = model.network->options().width;
+  const std::vector<double> last(all.end() - width, all.end());
+  Tape tape(false);
+  Run run(tape);
+  const Variable row(to_tensor(*model.backend, {1, 1, width}, model.dtype, last));
+  return to_doubles(model.network->logits(run, row).value());
+}
+
+/// A model that was, or could have been, trained on prefixes.
+std::unique_ptr<Model> prefix_model(const SmallText& text, const std::string& position) {
+  Config config = Config::parse(
+      "data: {text: a.txt}\nobjective: prefix\n"
+      "model: {layers: 2, width: 16, heads: 2, context: 16}\n"
+      "trainer: {threads: 1, batch_tokens: 64, backend: reference, precision: f64}\n",
+      "small.yaml");
+  config.set("model.position.kind=" + position);
+  return small_model(read_experiment(config), text.tokenizer);
+}
+
+// The prompt is the prefix; what is written behind it is not.
+TEST_P(EveryMethod, APromptIsThePrefixOfModelsThatHaveOne) {
+  const SmallText text("char", letters(100));
+  const auto model = prefix_model(text, GetParam());
+  const std::vector<int32_t> ids = ids_of(text, 30);
+  for (const int32_t prompt : {1, 7, 16, 23}) {
+    Continuation continuation(*model, 1, 30);
+    auto logits = continuation.feed({{ids.begin(), ids.begin() + prompt}});
+    for (size_t n = static_cast<size_t>(prompt);; ++n) {
+      const std::vector<int32_t> so_far(ids.begin(), ids.begin() + static_cast<int64_t>(n));
+      ASSERT_EQ(logits[0], logits_behind(*model, so_far, prompt)) << prompt << " of " << n;
+      // Layers behind the first see what a prompt's tokens learned of those behind them.
+      if (prompt > 1) {
+        ASSERT_NE(logits[0], uncached(*model, so_far)) << prompt;
+      }
+      if (n == ids.size()) break;
+      logits = continuation.feed({{ids[n]}});
+    }
+  }
+}
+
+TEST_P(EveryMethod, APromptIsSeenBothWaysAndWhatFollowsItByNobodyBefore) {
+  constexpr int32_t kPrompt = 6, kWidth = 16;
+  const SmallText text("char", letters(100));
+  const auto model = prefix_model(text, GetParam());
+  const std::vector<int32_t> ids = ids_of(text, 10);
+  const std::vector<double> before = hidden_of(*model, ids, kPrompt);
+  for (size_t changed = 0; changed < ids.size(); ++changed) {
+    std::vector<int32_t> other = ids;
+    other[changed] = (other[changed] + 1) % static_cast<int32_t>(text.tokenizer->vocabulary());
+    const std::vector<double> after = hidden_of(*model, other, kPrompt);
+    for (size_t t = 0; t < ids.size(); ++t) {
+      const bool same = std::equal(before.begin() + static_cast<int64_t>(t) * kWidth,
+                                   before.begin() + static_cast<int64_t>(t + 1) * kWidth,
+                                   after.begin() + static_cast<int64_t>(t) * kWidth);
+      EXPECT_EQ(same, changed >= kPrompt && t < changed) << changed << " seen by " << t;
+    }
+  }
+}
+
+// Sequences that a beam keeps go on behind their prefix.
+TEST_P(EveryMethod, ChosenSequencesKeepTheirPrefix) {
+  const SmallText text("char", letters(100));
+  const auto model = prefix_model(text, GetParam());
+  const std::vector<int32_t> ids = ids_of(text, 6);
+  Continuation continuation(*model, 1, 8);
+  continuation.feed({ids});
+  continuation.select({0, 0, 0});
+  const auto logits = continuation.feed({{1}, {2}, {3}});
+  for (int32_t b = 0; b < 3; ++b) {
+    std::vector<int32_t> tokens = ids;
+    tokens.push_back(b + 1);
+    EXPECT_EQ(logits[static_cast<size_t>(b)], logits_behind(*model, tokens, 6));
+  }
+}
+
+TEST(Prefixes, NoWindowForgetsThem) {
+  const SmallText text("char", letters(100));
+  const auto model = prefix_model(text, "none");
+  EXPECT_THROW(Continuation(*model, 1, 8, 4), ConfigError);
 }
 
 std::vector<std::string> method_names() {

@@ -136,6 +136,64 @@ TEST_F(ObjectiveEdges, PromptsOfUnknownWordsAreCounted) {
       << said.err;
 }
 
+// The same for what is masked, and for what is to be answered.
+TEST_F(ObjectiveEdges, UnknownWordsOfOtherInputsAreCounted) {
+  folder_.write("a.txt", "one two three\n" + corpus_);
+  write_config("encoder", "data: {text: a.txt, tokenizer: word, split: [60, 40, 0]}\n");
+  ASSERT_EQ(run({"train", "c.yaml", "--run", "m", "--set", "model.context=4"}).code, 0);
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "one two\n";
+  folder_.write("s.txt", lines);
+  folder_.write("t.txt", lines);
+  write_config("encoder_decoder",
+               "data: {source: s.txt, target: t.txt, tokenizer: word, split: [50, 50, 0]}\n"
+               "objective: translation\n");
+  ASSERT_EQ(run({"train", "c.yaml", "--run", "s"}).code, 0);
+  const auto said = [&](const char* model, const char* option, const char* text) {
+    const Outcome outcome = run({"generate", model, option, text});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  const std::string masked = said("m", "--mask", "one nowhere [MASK] never");
+  EXPECT_NE(masked.find("2 of 4 tokens of --mask are not in the vocabulary"), std::string::npos)
+      << masked;
+  EXPECT_EQ(said("m", "--mask", "one [MASK]"), "");
+  const std::string asked = said("s", "--source", "one nowhere");
+  EXPECT_NE(asked.find("1 of 2 tokens of --source are not in the vocabulary"), std::string::npos)
+      << asked;
+  EXPECT_EQ(said("s", "--source", "two one"), "");
+}
+
+// Words stand apart, the first new one too.
+TEST_F(ObjectiveEdges, ASpaceStandsBetweenPromptAndWords) {
+  folder_.write("a.txt", "one two three\n" + corpus_);
+  write_config("decoder", "data: {text: a.txt, tokenizer: word, split: [60, 40, 0]}\n");
+  train({"model.context=4"});
+  const auto continued = [&](const std::string& prompt, const char* tokens) {
+    return run({"generate", "r", "--prompt", prompt, "--tokens", tokens, "--greedy"}).out;
+  };
+  EXPECT_EQ(continued("one two", "0"), "one two\n");
+  const std::string words = continued("one two", "3");
+  EXPECT_TRUE(words.starts_with("one two ")) << words;
+  EXPECT_EQ(continued("one two ", "3"), words) << "no second one";
+  EXPECT_TRUE(continued("one two\n", "3").starts_with("one two\n"));
+  EXPECT_NE(continued("one two\n", "3")[8], ' ');
+}
+
+// Bins of words that the text does not have leave no directory behind.
+TEST_F(ObjectiveEdges, CutOffsBeyondTheVocabularyAreFoundBeforeARunIsMade) {
+  write_config("decoder", "data: {text: a.txt, tokenizer: char}\n");
+  const auto with = [](const char* cutoffs) {
+    return std::vector<std::string>{
+        "train", "c.yaml", "--run",
+        "r",     "--set",  std::string("model.adaptive_softmax.cutoffs=") + cutoffs};
+  };
+  expect_error(with("[5, 10]"), 2,
+               {"the last of model.adaptive_softmax.cutoffs, 10, is not below the vocabulary, 10"});
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("r")));
+  EXPECT_EQ(run(with("[5, 9]")).code, 0);
+}
+
 TEST_F(ObjectiveEdges, OnlyPossibleNumbersOfTokensAreOffered) {
   write_config("decoder", kReverse);
   expect_error({"train", "c.yaml", "--set", "trainer.batch_tokens=8"}, 2,

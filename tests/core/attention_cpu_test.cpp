@@ -289,7 +289,7 @@ const AttentionCase kEverything = {.name = "",
                                    .size = 20,
                                    .dropout = 0.2};
 
-// R116: the same bits, whenever and by however many threads.
+// R113, R116: the same bits, whenever and by however many threads.
 TEST(AttentionCpu, BitsDependOnNothing) {
   const auto expected = run_cpu(kEverything);
   for (int run = 0; run < 20; ++run) {
@@ -321,6 +321,7 @@ TEST(AttentionCpu, InstructionSetsAgree) {
   hwy::SetSupportedTargetsForTest(0);
 }
 
+// R93.
 TEST(AttentionCpu, AKeyChangesNoOutputBeforeIt) {
   const auto backend = make_backend("cpu", 2);
   AttentionCase given = kEverything;
@@ -362,7 +363,7 @@ TEST(AttentionCpu, LargeLogitsStayFinite) {
   for (const double y : values(problem.out)) ASSERT_TRUE(std::isfinite(y));
 }
 
-// R79: no tensor of queries x keys, and nothing new from the system in a steady step.
+// R71, R79: no tensor of queries x keys, and nothing new from the system in a steady step.
 TEST(AttentionCpu, MemoryGrowsWithTheLength) {
   const auto backend = make_backend("cpu", 2);
   const auto peak = [&](int64_t length) {

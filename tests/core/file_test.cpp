@@ -90,7 +90,8 @@ TEST(AtomicFile, SurvivesAKillAtEveryCall) {
   }
 }
 
-// R28, R32: a call that fails leaves the old file, no neighbour, and a message; nothing aborts.
+// R27, R28, R32: a call that fails leaves the old file, no neighbour, and a message; nothing
+// aborts.
 TEST(AtomicFile, SurvivesAFailureOfEveryCall) {
   const TemporaryFolder folder;
   const std::string path = folder.path("state.h5");
@@ -167,13 +168,49 @@ TEST(AtomicFile, RemovesOnlyWhatDeadProcessesLeft) {
   waitpid(child, nullptr, 0);
   const std::string dead = fmt::format(".a.b.h5.{}.tmp", child);
   folder.write(dead, "");
-  folder.write(fmt::format(".a.h5.{}.tmp", getpid()), "");
+  AtomicWriter living(folder.path("a.h5"), 0);
   for (const char* other :
-       {"a.h5", ".a.h5.tmp", ".tmp", "..tmp", ".a.x1.tmp", ".a.-5.tmp", ".a.0.tmp"})
+       {"b.h5", ".a.h5.tmp", ".tmp", "..tmp", ".a.x1.tmp", ".a.-5.tmp", ".a.0.tmp"})
     folder.write(other, "");
   EXPECT_EQ(remove_leftovers(folder.path()), std::vector<std::string>{dead});
   EXPECT_EQ(names_in(folder.path()).size(), 8u);
+  living.commit();
+  EXPECT_TRUE(remove_leftovers(folder.path()).empty());
   EXPECT_TRUE(remove_leftovers(folder.path("none")).empty());
+}
+
+// In a container the next program has the id of the one that was killed.
+TEST(AtomicFile, RemovesWhatAnotherProcessOfTheSameIdLeft) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> left = {fmt::format(".a.h5.{}.tmp", getpid()), ".b.h5.1.tmp"};
+  for (const std::string& name : left) folder.write(name, "half a file, longer than the next");
+  EXPECT_EQ(remove_leftovers(folder.path()), left);
+  // And what was not removed is written over, not on.
+  folder.write(left[0], "half a file, longer than the next");
+  write_atomically(folder.path("a.h5"), "whole");
+  EXPECT_EQ(read_file(folder.path("a.h5")), "whole");
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a.h5"});
+}
+
+// Files in the making by several processes, and one that clears up all the while: all get done.
+TEST(AtomicFile, ClearingUpTakesNothingFromThoseWhoWrite) {
+  const TemporaryFolder folder;
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.push_back(fork());
+    if (writers.back() != 0) continue;
+    try {
+      for (int time = 0; time < 300; ++time) write_atomically(folder.path("a"), "x");
+    } catch (const Error&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  for (const pid_t writer : writers) {
+    int status = 0;
+    while (waitpid(writer, &status, WNOHANG) == 0) remove_leftovers(folder.path());
+    EXPECT_EQ(status, 0);
+  }
 }
 
 TEST(AtomicFile, Sha256) {

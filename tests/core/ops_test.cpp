@@ -171,6 +171,7 @@ std::vector<OpCase> op_cases() {
                               {.factor = 0.3, .head_scale = 1.4, .smoothing = 0.1})
              .loss;
        }},
+      // R109.
       {"cross_entropy",
        "chunks",
        {{2, 5, 4}, {7, 4}},
@@ -346,6 +347,7 @@ TEST(Tape, AnInputUsedTwiceSumsItsGradients) {
   EXPECT_EQ(to_doubles(tape.gradient(x)), (std::vector{15.0, 21.0}));
 }
 
+// R108.
 TEST(Tape, AnOpWithoutGradientSaysSo) {
   const auto backend = make_backend("reference");
   Tape tape;

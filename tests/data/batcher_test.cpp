@@ -79,6 +79,7 @@ TEST_F(BatcherTest, StartingAnywhereGivesTheSameBatches) {
   }
 }
 
+// R100.
 TEST_F(BatcherTest, TargetsAreTheNextTokens) {
   const auto tokens = counting(500);
   for (const DataOrder order : {DataOrder::kShuffled, DataOrder::kLanes}) {
@@ -152,6 +153,7 @@ TEST_F(BatcherTest, EpochIsAFraction) {
   EXPECT_FALSE(batch(batcher, 0).restarts);
 }
 
+// R101, R102.
 TEST_F(BatcherTest, TooFewTokensAreTold) {
   const auto four = counting(4);
   const std::string message = message_of(span_of(four), {.sequences = 2, .context = 4});

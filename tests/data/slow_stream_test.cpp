@@ -35,6 +35,15 @@ int64_t bytes_read() {
   return value;
 }
 
+/// Memory of this process that no file stands behind.
+int64_t anonymous_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) return std::stoll(line.substr(8)) * 1024;
+  }
+  return 0;
+}
+
 // R136, R141.
 TEST(LargeText, MemoryDoesNotGrowWithIt) {
   const TemporaryFolder folder;
@@ -72,6 +81,21 @@ TEST(LargeText, SeekingReadsLittle) {
   EXPECT_LT(took.count(), 2);
   EXPECT_LT(bytes_read() - before, 10'000'000);
   EXPECT_EQ(batch.scored, 8 * 256);
+}
+
+// R138: pages of the mapped file are the system's to keep or drop.
+TEST(LargeText, TenThousandBatchesTakeNoMemory) {
+  const TemporaryFolder folder;
+  prepare({{large_text(folder)}, "byte", {1, 0, 0}}, folder.path("large.h5"));
+  const TokenFile file(folder.path("large.h5"));
+  const auto backend = make_backend("reference", 1);
+  const Batcher batcher(file.tokens(Split::kTrain), {DataOrder::kShuffled, 8, 256, 1}, "large");
+  Batch batch;
+  batcher.at(0, *backend, batch);
+  const int64_t before = anonymous_memory();
+  ASSERT_GT(before, 0);
+  for (int64_t step = 1; step <= 10000; ++step) batcher.at(step * 7919, *backend, batch);
+  EXPECT_LT(anonymous_memory() - before, 4 << 20);
 }
 
 }  // namespace

@@ -300,8 +300,8 @@ Results results(const ModelOptions& options, const char* place, DType dtype, int
   return found;
 }
 
-// One head, an odd width where the method allows it, one query, more memory than queries, strips
-// that are not full.
+// R107: one head, an odd width where the method allows it, one query, more memory than queries,
+// strips that are not full.
 TEST_P(EveryRelative, AwkwardShapesOnCpu) {
   const bool turns = std::string(GetParam().name).starts_with("rope");
   const std::string shape = turns ? "width: 8, heads: 2" : "width: 5, heads: 1";

@@ -40,6 +40,7 @@ class Documents : public testing::TestWithParam<Method> {
   }
 };
 
+// R55.
 TEST_P(Documents, DoNotSeeEachOther) {
   for (const char* kind : {"decoder", "encoder"}) {
     const SmallModel model(small_options(GetParam(), std::string("kind: ") + kind), "reference",

@@ -33,6 +33,7 @@ void change(const Tensor& tokens, int64_t index) {
   token = (token + 1) % 11;
 }
 
+// R165.
 TEST_P(EveryKind, AnEncoderSeesBothWays) {
   const SmallModel model(small_options(GetParam(), "kind: encoder"), "reference", DType::kF64);
   const Tensor tokens = model.tokens(1, 0, kLength);
@@ -215,6 +216,7 @@ TEST(Kinds, WhatDoesNotGoTogetherIsSaid) {
   EXPECT_THROW(encoder.hidden({.tokens_BT = tokens, .prefix_B = ends(encoder, {2})}), ShapeError);
 }
 
+// R63.
 TEST(Kinds, SidesHaveTablesOfTheirOwn) {
   const SmallModel both(small_options({"t5", "{kind: t5, shared: true}"}, "kind: encoder_decoder"),
                         "reference", DType::kF64);
