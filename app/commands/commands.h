@@ -24,5 +24,6 @@ void add_inspect(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 
 }  // namespace tapemeasure
