@@ -33,7 +33,7 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"verify", {}},
     {"list", {}},
     {"explain", {"--set"}},
-    {"report", {"--out"}},
+    {"report", {"--out", "--text", "--cache"}},
 };
 
 std::set<std::string> flags_in(const std::string& help) {
