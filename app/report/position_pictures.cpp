@@ -10,6 +10,7 @@
 #include "app/report/picture.h"
 #include "core/error.h"
 #include "core/host.h"
+#include "layers/position/slopes.h"
 
 namespace tapemeasure {
 
@@ -79,6 +80,16 @@ Json table_group(const SavedModel& saved, const Json& config) {
         table_picture(parameter, to_doubles(parameter.value), shape.count() / columns, columns);
     if (shape.axes() == 2) name_rows(kind, config, parameter.name, picture);
     maps.push_back(picture.json());
+  }
+  if (kind == "alibi" && maps.empty()) {
+    maps.push_back(Picture{.title = "slopes (fixed, not learned)",
+                           .row_title = "slope",
+                           .column_title = "head",
+                           .first_column = 1,
+                           .rows = 1,
+                           .columns = saved.experiment.model.heads,
+                           .values = alibi_slopes(saved.experiment.model.heads)}
+                       .json());
   }
   return {
       {"id", "tables"},

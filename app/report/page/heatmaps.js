@@ -41,10 +41,15 @@ class HeatMap {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const table = element("details", {class: "numbers"}, element("summary", {}, "Numbers"));
     table.addEventListener("toggle", () => this.fillTable(table));
-    this.root = element("figure", {class: "heat"}, element("h4", {}, picture.title), this.canvas,
+    const beside = picture.rowNames && picture.rows <= 24 && picture.columns > 2 * picture.rows
+        ? element("div", {class: "row-names", "aria-hidden": "true"}, picture.rowNames.map((name) =>
+          element("span", {}, name))) : "";
+    this.colours = element("div", {class: "colours", "aria-hidden": "true"});
+    this.root = element("figure", {class: beside ? "heat named" : "heat"},
+        element("h4", {}, picture.title), element("div", {class: "field"}, beside, this.canvas),
         element("div", {class: "axis"}, element("span", {}, this.name("column", 0)),
                 element("span", {}, picture.columnTitle), element("span", {},
-                this.name("column", picture.columns - 1))),
+                this.name("column", picture.columns - 1))), this.colours,
         this.readout, picture.note ? element("figcaption", {}, picture.note) : null, table);
   }
 
@@ -61,8 +66,8 @@ class HeatMap {
 
   range() {
     const [low, high] = this.limits();
-    return `${this.picture.rowTitle} down, ${this.picture.columnTitle} across; from ` +
-        `${formatNumber(low)} to ${formatNumber(high)}.`;
+    return `Down: ${this.picture.rowTitle}. Across: ${this.picture.columnTitle}. Lowest ` +
+        `${formatNumber(low)}, highest ${formatNumber(high)}.`;
   }
 
   name(axis, i) {
@@ -88,6 +93,15 @@ class HeatMap {
       image.data.set([...colour, 255], 4 * i);
     });
     context.putImageData(image, 0, 0);
+    this.drawColours(stops, signed ? -most : 0, most);
+  }
+
+  /** Which colour is which number. */
+  drawColours(stops, low, high) {
+    const colours = stops.map((stop) => `rgb(${stop.join(" ")})`).join(", ");
+    const bar = element("span", {class: "bar"});
+    bar.style.background = `linear-gradient(to right, ${colours})`;
+    this.colours.replaceChildren(formatNumber(low), bar, formatNumber(high));
   }
 
   point(event) {

@@ -139,7 +139,7 @@ function pictureBlock(run, open) {
 }
 
 function configSection(runs) {
-  return section("config", "How the configs differ", configTable(runs), runs.map(fullConfig));
+  return section("config", "How the configs differ", configTable(runs), fullConfigs(runs));
 }
 
 function machineSection(document) {

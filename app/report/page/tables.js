@@ -164,7 +164,10 @@ function configTable(runs) {
     [key, ...shown.map((run) => (run.config[key] === undefined ? NO_NUMBER : run.config[key]))]));
 }
 
-function fullConfig(run) {
-  return element("details", {class: "numbers"}, element("summary", {}, `The whole config of ${run.name}`),
-      plainTable(["key", "value"], Object.entries(run.config || {})));
+/** Every key of every run. */
+function fullConfigs(runs) {
+  const keys = [...new Set(runs.flatMap((run) => Object.keys(run.config || {})))];
+  return element("details", {class: "numbers"}, element("summary", {}, "The whole configs"),
+      plainTable(["key", ...runs.map((run) => run.name)], keys.map((key) =>
+        [key, ...runs.map((run) => (run.config || {})[key] ?? NO_NUMBER)])));
 }
