@@ -3,6 +3,7 @@
 //   config.yaml    complete      metrics.jsonl  one row a step    log.txt    what was said
 //   results.json   at the end    checkpoints/step_000250.h5       best.h5    lowest validation loss
 //   lock           pid and host of the process that trains here
+//   tensorboard/   metrics.jsonl once more, for TensorBoard
 #pragma once
 
 #include <memory>

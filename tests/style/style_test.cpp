@@ -106,6 +106,8 @@ TEST(Style, LibrariesStayWhereTheyBelong) {
       {"#include <libxsmm", std::regex("core/backends/cpu/block_gemm\\.cpp")},
       {"#include <(hwy/|omp)", std::regex("core/backends/cpu/.*")},
       {"#include <sentencepiece", std::regex("data/sentence_pieces\\.cpp")},
+      {"#include <httplib", std::regex("app/report/server\\.cpp")},
+      {"#include \"event\\.pb", std::regex("app/tensorboard/event_file\\.cpp")},
       {"#include <CLI/", std::regex("app/command.*")}};
   for (const auto& [pattern, home] : homes) {
     const std::regex include("^" + pattern + ".*");
