@@ -77,7 +77,8 @@ def main():
                                   capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
         tapemeasure("train", "configs/tiny.yaml", "--run", run, "--set", "trainer.steps=12", "--set",
-                    "trainer.save_every=4", "--set", "trainer.evaluate_every=4")
+                    "trainer.save_every=4", "--set", "trainer.evaluate_every=4", "--set",
+                    "schedule.warmup_steps=2")
         check(run, 12)
         # As after a crash: rows behind the newest checkpoint, which is that of step 8.
         (run / "checkpoints/step_000012.h5").unlink()
