@@ -13,7 +13,7 @@ options=()
 for argument in "$@"; do
   case "$argument" in
     --tests)
-      packages+=(libgtest-dev python3-numpy python3-h5py)
+      packages+=(libgtest-dev python3-numpy python3-h5py python3-venv chromium python3-websocket)
       target=all
       options+=(-DTAPEMEASURE_TESTS=ON) ;;
     -h|--help) echo "usage: scripts/build.sh [--tests]"; exit 0 ;;
