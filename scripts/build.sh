@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 packages=(g++ cmake ninja-build pkg-config libdnnl-dev libhdf5-dev libspdlog-dev libfmt-dev
           libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libhwy-dev libxsmm-dev libxxhash-dev
           libssl-dev libsentencepiece-dev libjs-dygraphs libprotobuf-dev
-          protobuf-compiler)
+          protobuf-compiler libcpp-httplib-dev)
 target=tapemeasure
 options=()
 for argument in "$@"; do

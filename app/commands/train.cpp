@@ -4,7 +4,10 @@
 
 #include "app/checkpoint.h"
 #include "app/commands/commands.h"
+#include "app/commands/numbers.h"
 #include "app/corpus.h"
+#include "app/report/document.h"
+#include "app/report/server.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "app/trainer.h"
@@ -19,7 +22,28 @@ struct TrainArguments {
   std::string config, run, cache = default_cache();
   std::string init_from, allow_missing;
   std::vector<std::string> sets;
+  int port = 0;  // of --watch; 0: none
 };
+
+void add_watch_option(CLI::App* verb, int& port) {
+  verb->add_option("--watch", port, "show the run live, on this port of 127.0.0.1")
+      ->check(whole_number_between(1, 65535));
+}
+
+/// The port of --watch, taken before anything begins, or null.
+std::unique_ptr<PageServer> take_port(int port) {
+  return port > 0 ? std::make_unique<PageServer>(port, "--watch") : nullptr;
+}
+
+/// Shows a run, which has its config.yaml, from now on.
+void watch(PageServer* server, const RunDirectory& directory, Log& log) {
+  if (!server) return;
+  Shown shown = find_runs({directory.path()});
+  shown.live = true;
+  const auto document = [shown] { return gather(shown); };
+  server->start(document, document);
+  log.info("watch it at {}", server->address());
+}
 
 void add_cache_option(CLI::App* verb, std::string& cache) {
   verb->add_option("--cache", cache, "where prepared texts are kept")->capture_default_str();
@@ -75,6 +99,7 @@ int train(const TrainArguments& arguments) {
   Config config = Config::read(arguments.config);
   for (const std::string& assignment : arguments.sets) config.set(assignment);
   Experiment experiment = read_experiment(config);
+  const auto server = take_port(arguments.port);
   if (!experiment.trainer.threads) experiment.trainer.threads = default_threads();
   const RunDirectory directory(arguments.run.empty() ? fresh_run_path(arguments.config)
                                                      : arguments.run);
@@ -93,12 +118,14 @@ int train(const TrainArguments& arguments) {
   Trainer trainer(experiment, corpus, directory, log);
   initialise(trainer, arguments, log);
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  watch(server.get(), directory, log);
   return finish(trainer, directory, log);
 }
 
 struct ResumeArguments {
   std::string run, cache = default_cache();
   std::vector<std::string> sets;
+  int port = 0;  // as TrainArguments has it
 };
 
 int resume(const ResumeArguments& arguments) {
@@ -115,6 +142,7 @@ int resume(const ResumeArguments& arguments) {
                directory.path());
     return 0;
   }
+  const auto server = take_port(arguments.port);
   const RunLock lock(directory);
   directory.create_folders();
   remove_leftovers(directory.path());
@@ -134,6 +162,7 @@ int resume(const ResumeArguments& arguments) {
     log.info("changed: {} is now {}", change.key, change.value);
   }
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  watch(server.get(), directory, log);
   return finish(trainer, directory, log);
 }
 
@@ -150,6 +179,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--allow-missing", arguments->allow_missing,
                    "glob of parameters that --init-from may lack or have too many of");
   add_cache_option(verb, arguments->cache);
+  add_watch_option(verb, arguments->port);
   verb->callback([arguments, &action] { action = [arguments] { return train(*arguments); }; });
 }
 
@@ -160,6 +190,7 @@ void add_resume(CLI::App& app, Action& action) {
   verb->add_option("--set", arguments->sets,
                    "KEY=VALUE: intervals, keep, limits, threads, or a larger trainer.steps");
   add_cache_option(verb, arguments->cache);
+  add_watch_option(verb, arguments->port);
   verb->callback([arguments, &action] { action = [arguments] { return resume(*arguments); }; });
 }
 

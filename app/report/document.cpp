@@ -129,6 +129,8 @@ Shown find_runs(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) add_path(path, shown);
   tell_apart(shown.runs);
   shown.title = paths.size() == 1 ? last_name(paths[0]) : fmt::format("{} runs", shown.runs.size());
+  shown.program = fmt::format("tapemeasure {} · {}, HDF5 {}", TAPEMEASURE_VERSION,
+                              describe_machine(), hdf5_version());
   return shown;
 }
 
@@ -148,9 +150,8 @@ Json gather(const Shown& shown) {
   }
   return {{"title", shown.title},
           {"made", now_text()},
-          {"program", fmt::format("tapemeasure {} · {}, HDF5 {}", TAPEMEASURE_VERSION,
-                                  describe_machine(), hdf5_version())},
-          {"live", false},
+          {"program", shown.program},
+          {"live", shown.live},
           {"ablations", ablations_json(shown)},
           {"runs", runs}};
 }

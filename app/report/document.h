@@ -23,6 +23,8 @@ struct ShownRun {
 /// What the words of the command line mean.
 struct Shown {
   std::string title;
+  std::string program;                 ///< version, libraries and machine of this program
+  bool live = false;                   ///< runs may be going on
   std::vector<std::string> ablations;  ///< directories
   std::vector<ShownRun> runs;
 };

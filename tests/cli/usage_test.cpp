@@ -21,8 +21,8 @@ using UsageTest = testing::TrainedRun;
 const std::map<std::string, std::set<std::string>> kFlags = {
     {"prepare",
      {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test"}},
-    {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache"}},
-    {"resume", {"--set", "--cache"}},
+    {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache", "--watch"}},
+    {"resume", {"--set", "--cache", "--watch"}},
     {"evaluate",
      {"--split", "--text", "--lengths", "--protocol", "--per-token", "--bleu", "--beam", "--set",
       "--json", "--cache"}},
@@ -33,7 +33,7 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"verify", {}},
     {"list", {}},
     {"explain", {"--set"}},
-    {"report", {"--out", "--text", "--cache"}},
+    {"report", {"--out", "--serve", "--text", "--cache"}},
 };
 
 std::set<std::string> flags_in(const std::string& help) {
