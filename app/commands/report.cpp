@@ -26,7 +26,11 @@ struct ReportArguments {
 
 Json with_pictures(const Shown& shown, const PictureOptions& options) {
   Json document = gather(shown);
-  for (const size_t i : pictured(shown)) add_pictures(options, document["runs"][i]);
+  for (const std::vector<size_t>& list : pictured(shown)) {
+    for (const size_t i : list) {
+      if (add_pictures(options, document["runs"][i])) break;
+    }
+  }
   return document;
 }
 

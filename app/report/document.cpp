@@ -156,27 +156,24 @@ Json gather(const Shown& shown) {
           {"runs", runs}};
 }
 
-std::vector<size_t> pictured(const Shown& shown) {
-  std::vector<size_t> chosen;
-  std::map<std::string, size_t> of_arm;
-  const auto has_model = [&](const ShownRun& run) {
-    const RunDirectory directory(run.path);
-    return fs::exists(directory.file("best.h5")) || !directory.checkpoints().empty();
-  };
+std::vector<std::vector<size_t>> pictured(const Shown& shown) {
+  std::vector<std::vector<size_t>> lists;
+  std::map<std::string, size_t> list_of_arm;
   for (size_t i = 0; i < shown.runs.size(); ++i) {
     const ShownRun& run = shown.runs[i];
     if (run.ablation.empty()) {
-      chosen.push_back(i);
+      lists.push_back({i});
       continue;
     }
-    const auto [at, first] = of_arm.try_emplace(run.ablation + "/" + run.arm, i);
-    const ShownRun& held = shown.runs[at->second];
-    if (first || !has_model(run)) continue;
-    if (!has_model(held) || run.seed < held.seed) at->second = i;
+    const auto [at, first] = list_of_arm.try_emplace(run.ablation + "/" + run.arm, lists.size());
+    if (first) lists.emplace_back();
+    lists[at->second].push_back(i);
   }
-  for (const auto& [arm, run] : of_arm) chosen.push_back(run);
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
+  for (std::vector<size_t>& list : lists) {
+    std::stable_sort(list.begin(), list.end(),
+                     [&](size_t a, size_t b) { return shown.runs[a].seed < shown.runs[b].seed; });
+  }
+  return lists;
 }
 
 }  // namespace tapemeasure

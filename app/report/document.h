@@ -36,8 +36,8 @@ Shown find_runs(const std::vector<std::string>& paths);
 /// The document, without pictures.
 Json gather(const Shown& shown);
 
-/// Those runs that have pictures: one of each arm, the lowest seed with a checkpoint, and every run
-/// that is of no ablation.
-std::vector<size_t> pictured(const Shown& shown);
+/// Which runs get pictures: one of each list, the first that can be loaded. A list is an arm's runs
+/// by seed, or a run that is of no ablation.
+std::vector<std::vector<size_t>> pictured(const Shown& shown);
 
 }  // namespace tapemeasure

@@ -283,7 +283,7 @@ Json position_pictures(const SavedModel& saved, const PictureOptions& options,
   return groups;
 }
 
-void add_pictures(const PictureOptions& options, Json& run) {
+bool add_pictures(const PictureOptions& options, Json& run) {
   std::string problem;
   try {
     const SavedModel saved = load_model(run["path"].get<std::string>(), {});
@@ -291,9 +291,11 @@ void add_pictures(const PictureOptions& options, Json& run) {
   } catch (const Error& error) {
     problem = fmt::format("no pictures: {}", error.what());
   }
-  if (problem.empty()) return;
-  run["picture_problem"] = problem;
-  run["problems"].push_back(problem);
+  if (!problem.empty()) {
+    run["picture_problem"] = problem;
+    run["problems"].push_back(problem);
+  }
+  return run.contains("pictures") && !run["pictures"].empty();
 }
 
 }  // namespace tapemeasure

@@ -20,7 +20,8 @@ struct PictureOptions {
 Json position_pictures(const SavedModel& saved, const PictureOptions& options,
                        std::string& problem);
 
-/// Adds "pictures" to a run of the document, and "picture_problem" where something is wrong.
-void add_pictures(const PictureOptions& options, Json& run);
+/// Adds "pictures" to a run of the document, and "picture_problem" where something is wrong. False
+/// when there are no pictures.
+bool add_pictures(const PictureOptions& options, Json& run);
 
 }  // namespace tapemeasure

@@ -86,7 +86,7 @@ class AttentionView : public ::testing::TestWithParam<Setup> {
         std::string(GetParam().backend) == "reference" ? ", precision: f64" : "";
     Experiment experiment = small_experiment(
         std::string(GetParam().model) +
-            "layers: 2, width: 12, heads: 3, context: 9, vocabulary: 11, position: {kind: " +
+            "layers: 2, width: 12, heads: 3, context: 16, vocabulary: 11, position: {kind: " +
             GetParam().kind + "}",
         std::string("backend: ") + GetParam().backend + f64);
     model_ = small_model(experiment, std::shared_ptr<const Tokenizer>(

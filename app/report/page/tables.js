@@ -9,7 +9,7 @@ function scrollBox(label, table) {
 function numberCell(run, key, digits) {
   const value = valueAt(run.results, key);
   return element("td", {class: "number", "data-run": run.name, "data-key": key,
-                        "data-value": value === undefined ? "" : value}, formatNumber(value, digits));
+                        "data-value": value ?? ""}, formatNumber(value, digits));
 }
 
 const RUN_COLUMNS = [
