@@ -119,7 +119,7 @@ class LineChart {
       errorBars: this.withErrors(), sigma: 1, fillAlpha: 0.18,
       connectSeparatedPoints: true, drawPoints: Boolean(this.options.points), pointSize: 3,
       logscale: this.logY, xlabel: this.options.xName, ylabel: this.options.yName,
-      gridLineColor: grid, axisLineColor: grid, axisLabelWidth: 58, xRangePad: 6, yRangePad: 8,
+      gridLineColor: grid, axisLineColor: grid, axisLabelWidth: 58, rightGap: 22, xRangePad: 6, yRangePad: 8,
       axes: {x: {logscale: this.logX, axisLabelFormatter: short, axisLabelWidth: 50},
              y: {axisLabelFormatter: short}},
       showRangeSelector: Boolean(this.options.range) && !this.logX, rangeSelectorHeight: 28,

@@ -129,7 +129,7 @@ function measureGroupName(group) {
   const split = one.split ? ` on ${one.split}` : "";
   const protocol = one.protocol ? `, protocol ${one.protocol}` : "";
   const unit = one.unit || one.value || "value";
-  return `${unit}${split}${protocol}${lengths.length ? `, by length` : ""}`;
+  return `${unit}${split}${protocol}${lengths.length > 1 ? ", by length" : lengths.map((one) => `, length ${one}`)}`;
 }
 
 /** Loss by length of an ablation's arms, for one group of measures. */

@@ -14,7 +14,7 @@ function replaceSection(id, node) {
   const old = document.getElementById(id);
   if (old && node) old.replaceWith(node);
   else if (old) old.remove();
-  else if (node) document.getElementById("content").prepend(node);
+  else if (node) document.getElementById("machine").before(node);
 }
 
 function drawCharts(parts) {
@@ -32,9 +32,9 @@ function buildPage() {
   state.curves = new CurvesSection();
   const length = lengthSection(data);
   const position = positionSection(data);
-  const parts = [problemsSection(data), ...ablationSections(data), resultsSection(data.runs),
-                 state.curves.root, length.root, position.root, picturesSection(data),
-                 configSection(data.runs), machineSection(data)];
+  const parts = [...ablationSections(data), resultsSection(data.runs), state.curves.root,
+                 length.root, position.root, picturesSection(data), configSection(data.runs),
+                 problemsSection(data), machineSection(data)];
   document.getElementById("content").replaceChildren(...parts.filter(Boolean));
   fillContents();
   state.curves.update(data.runs);
@@ -46,6 +46,9 @@ function buildPage() {
 function updatePage() {
   const data = state.document;
   state.curves.update(data.runs);
+  const live = document.getElementById("live");
+  document.getElementById("header").replaceChildren(...headerParts(data));
+  document.getElementById("live").replaceWith(live);
   replaceSection("problems", problemsSection(data));
   replaceSection("results", resultsSection(data.runs));
   const signature = JSON.stringify([data.ablations, data.runs.map((run) =>

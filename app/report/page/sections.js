@@ -14,8 +14,16 @@ function headerParts(document) {
   return [element("h1", {}, study ? study.results.title : document.title),
           element("p", {class: "note"}, `${document.runs.length} ` +
             `${document.runs.length === 1 ? "run" : "runs"}: ${counts}. Page made ${document.made}.`),
+          countProblems(document) > 0 ? element("p", {}, element("a", {class: "problem",
+            href: "#problems"}, countProblems(document) === 1 ? "One thing is missing or damaged"
+              : `${countProblems(document)} things are missing or damaged`)) : "",
           study && study.results.source ? element("p", {class: "note"}, study.results.source) : "",
           element("p", {id: "live", class: "live", hidden: !document.live, role: "status"})];
+}
+
+function countProblems(document) {
+  return [...document.ablations, ...document.runs]
+      .reduce((sum, one) => sum + one.problems.length, 0);
 }
 
 function problemsSection(document) {
@@ -27,7 +35,7 @@ function problemsSection(document) {
     for (const problem of run.problems) lines.push(`${run.name}: ${problem}`);
   }
   if (lines.length === 0) return null;
-  return section("problems", "What is missing or damaged",
+  return section("problems", "Missing or damaged",
                  element("ul", {class: "problems"}, lines.map((line) => element("li", {}, line))));
 }
 

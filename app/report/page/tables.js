@@ -37,9 +37,10 @@ function runTables(runs) {
   }
   return [...groups.entries()].map(([name, members]) => {
     const columns = RUN_COLUMNS.filter(([key]) =>
-      members.some((run) => valueAt(run.results, key) !== undefined));
-    const head = element("tr", {}, ["run", "positions", "state", ...columns.map((column) => column[1])]
-        .map((text) => element("th", {scope: "col"}, text)));
+      members.some((run) => (valueAt(run.results, key) ?? undefined) !== undefined));
+    const head = element("tr", {}, ["run", "positions", "state"].map((text) =>
+      element("th", {scope: "col"}, text)), columns.map((column) =>
+      element("th", {scope: "col", class: "number"}, column[1])));
     const rows = members.map((run) => element("tr", {},
         element("th", {scope: "row"}, run.name), element("td", {}, positionOf(run)),
         element("td", {}, run.state), columns.map(([key,, digits]) => numberCell(run, key, digits))));
@@ -73,15 +74,16 @@ function armCell(results, arm, measure) {
 }
 
 function armTable(results, group) {
-  const head = ["arm", "parameters", ...group.map((measure) => measure.label || measure.name)];
+  const head = ["parameters", ...group.map((measure) => measure.label || measure.name)];
   const rows = results.arms.map((arm) => element("tr", {},
       element("th", {scope: "row", title: changesText(arm)}, arm.label || arm.name),
       element("td", {class: "number"}, formatNumber(arm.parameters)),
       group.map((measure) => armCell(results, arm, measure))));
   return element("div", {}, element("h4", {}, `Here: ${measureGroupName(group)}`),
       scrollBox(measureGroupName(group), element("table", {},
-          element("thead", {}, element("tr", {}, head.map((text) =>
-            element("th", {scope: "col"}, text)))), element("tbody", {}, rows))));
+          element("thead", {}, element("tr", {}, element("th", {scope: "col"}, "arm"),
+            head.map((text) => element("th", {scope: "col", class: "number"}, text)))),
+          element("tbody", {}, rows))));
 }
 
 function changesText(arm) {
@@ -151,14 +153,27 @@ function verdictList(results) {
         `${formatNumber(chance.expected)} would be expected to come out so by chance alone.`) : null);
 }
 
+/** One run for each arm, whose seeds differ in nothing else, and every run that is of no arm. */
+function configColumns(runs) {
+  const columns = new Map();
+  for (const run of runs) {
+    const name = groupOf(run);
+    const has = Object.keys(run.config || {}).length > 0;
+    if (!columns.has(name) || (!columns.get(name).has && has)) columns.set(name, {name, has, run});
+  }
+  return [...columns.values()].map(({name, run}) => ({name, config: run.config, arm: run.arm}));
+}
+
 /** Keys whose values are not the same in all runs. */
-function configTable(runs) {
+function configTable(all) {
+  const runs = configColumns(all);
   const keys = [...new Set(runs.flatMap((run) => Object.keys(run.config || {})))];
   const shown = runs.filter((run) => Object.keys(run.config || {}).length > 0);
-  const differing = keys.filter((key) => new Set(shown.map((run) => run.config[key])).size > 1);
+  const differing = keys.filter((key) => new Set(shown.map((run) => run.config[key])).size > 1 &&
+      !(key === "trainer.seed" && shown.every((run) => run.arm !== undefined)));
   if (shown.length < 2) return null;
   if (differing.length === 0) {
-    return element("p", {}, "The configs of these runs are the same in every key.");
+    return element("p", {}, "The configs are the same in every key.");
   }
   return plainTable(["key", ...shown.map((run) => run.name)], differing.map((key) =>
     [key, ...shown.map((run) => (run.config[key] === undefined ? NO_NUMBER : run.config[key]))]));
