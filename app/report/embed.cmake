@@ -1,7 +1,16 @@
 # Makes page_parts.cpp: the page's sources and the chart library as constants of the program.
 #   cmake -DOUT=FILE -DPAGE=app/report/page -DDYGRAPHS=DIR -P embed.cmake
 set(scripts format.js charts.js curves.js tables.js heatmaps.js sections.js live.js page.js)
-set(text "// Made by app/report/embed.cmake.\n#include \"app/report/page_parts.h\"\n\nnamespace tapemeasure::page_parts {\n")
+file(GLOB there RELATIVE "${PAGE}" "${PAGE}/*.js")
+list(SORT there)
+set(named ${scripts})
+list(SORT named)
+if(NOT there STREQUAL named)
+  message(FATAL_ERROR "embed.cmake names [${named}], ${PAGE} has [${there}]")
+endif()
+
+set(text "// Made by app/report/embed.cmake.\n#include \"app/report/page_parts.h\"\n\n")
+string(APPEND text "namespace tapemeasure::page_parts {\n")
 
 function(part name)
   set(whole "")

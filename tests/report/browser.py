@@ -119,6 +119,24 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text)
             self.call("Input.dispatchKeyEvent", type="keyUp", key=name)
 
+    def drag(self, selector, start, end):
+        """Moves the pointer over an element, pressed, between two shares of its width."""
+        box = self.evaluate(f"""(() => {{
+          const node = document.querySelector('{selector}');
+          node.scrollIntoView({{block: 'center', behavior: 'instant'}});
+          const box = node.getBoundingClientRect();
+          return [box.x, box.y, box.width, box.height];
+        }})()""")
+        y = box[1] + box[3] / 2
+        steps = [box[0] + box[2] * (start + (end - start) * i / 4) for i in range(5)]
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=steps[0], y=y)
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=steps[0], y=y, button="left",
+                  clickCount=1)
+        for x in steps[1:]:
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, button="left")
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=steps[-1], y=y, button="left",
+                  clickCount=1)
+
     def picture(self, path, whole=False):
         options = {"captureBeyondViewport": True} if whole else {}
         if whole:

@@ -120,6 +120,11 @@ def check_controls(browser):
     assert browser.evaluate(span) < whole / 2
     browser.keys("0")
     assert browser.evaluate(span) == whole
+    browser.drag("#chart-curves .plot", 0.3, 0.6)
+    assert browser.evaluate(span) < whole / 2
+    assert browser.evaluate(read).startswith("step "), browser.evaluate(read)
+    browser.evaluate("document.querySelector('#chart-curves .controls button').click()")
+    assert browser.evaluate(span) == whole
     browser.evaluate("document.querySelector('.heat canvas').focus()")
     browser.keys("ArrowRight", "ArrowRight")
     said = browser.evaluate("document.querySelector('.heat .readout').textContent")

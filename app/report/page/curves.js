@@ -2,10 +2,12 @@
 // From the document to lines: training curves, loss by length, loss by position.
 
 const QUANTITIES = [
-  ["loss", "training loss", "nats"], ["validation_loss", "validation loss", "nats"],
+  ["loss", "training loss", "nats"],
+  ["validation_loss", "validation loss", "nats"],
   ["bits_per_character", "validation bits per character", "bits"],
   ["exact_match", "validation exact match", "share"],
-  ["gradient_norm", "gradient norm before clipping", ""], ["learning_rate", "learning rate", ""],
+  ["gradient_norm", "gradient norm before clipping", ""],
+  ["learning_rate", "learning rate", ""],
   ["tokens_per_second", "speed", "tokens/s"],
 ];
 
@@ -46,17 +48,20 @@ function movingMean(values, count) {
 
 function curveSeries(runs, quantity, smoothing) {
   const indices = groupIndices(runs);
-  return runs.filter((run) => run.curves[quantity]).map((run) => ({
-    name: run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`,
-    group: groupOf(run), index: indices.get(groupOf(run)),
-    x: run.curves[quantity].steps, y: movingMean(run.curves[quantity].values, smoothing),
-  }));
+  return runs.filter((run) => run.curves[quantity])
+      .map((run) => ({
+             name: run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`,
+             group: groupOf(run),
+             index: indices.get(groupOf(run)),
+             x: run.curves[quantity].steps,
+             y: movingMean(run.curves[quantity].values, smoothing),
+           }));
 }
 
 /** How many of a curve's points the page holds, where that is not all. */
 function thinningNote(runs, quantity) {
   const cut = runs.map((run) => run.curves[quantity])
-      .filter((curve) => curve && curve.steps.length < curve.of);
+                  .filter((curve) => curve && curve.steps.length < curve.of);
   if (cut.length === 0) return "";
   const of = Math.max(...cut.map((curve) => curve.of));
   const held = Math.max(...cut.map((curve) => curve.steps.length));
@@ -68,33 +73,40 @@ class CurvesSection {
   constructor() {
     this.quantity = "loss";
     this.smoothing = 1;
-    this.chart = new LineChart({id: "chart-curves", title: "Training curves", xName: "step",
-                                digits: 4, range: true});
+    this.chart = new LineChart(
+        {id: "chart-curves", title: "Training curves", xName: "step", digits: 4, range: true});
     this.note = element("p", {class: "note"});
     this.pickQuantity = element("select", {"aria-label": "what is drawn"});
     this.pickQuantity.addEventListener("change", () => {
       this.quantity = this.pickQuantity.value;
       this.draw();
     });
-    this.pickSmoothing = element("select", {}, [1, 10, 50, 200].map((count) =>
-      element("option", {value: count}, count === 1 ? "none" : `moving mean of ${count} points`)));
+    this.pickSmoothing = element(
+        "select", {},
+        [1, 10, 50, 200].map(
+            (count) => element(
+                "option", {value: count},
+                count === 1 ? "none" : `moving mean of ${count} points`)));
     this.pickSmoothing.addEventListener("change", () => {
       this.smoothing = Number(this.pickSmoothing.value);
       this.draw();
     });
-    this.root = section("curves", "Training curves",
-                        element("div", {class: "controls"},
-                                element("label", {}, "show ", this.pickQuantity),
-                                element("label", {}, "smoothing ", this.pickSmoothing)),
-                        this.note, this.chart.root);
+    this.root = section(
+        "curves", "Training curves",
+        element(
+            "div", {class: "controls"}, element("label", {}, "show ", this.pickQuantity),
+            element("label", {}, "smoothing ", this.pickSmoothing)),
+        this.note, this.chart.root);
   }
 
   update(runs) {
     this.runs = runs;
     const there = QUANTITIES.filter(([name]) => runs.some((run) => run.curves[name]));
-    if (there.length && !there.some(([name]) => name === this.quantity)) this.quantity = there[0][0];
-    this.pickQuantity.replaceChildren(...there.map(([name, text]) =>
-      element("option", {value: name, selected: name === this.quantity}, text)));
+    if (there.length && !there.some(([name]) => name === this.quantity))
+      this.quantity = there[0][0];
+    this.pickQuantity.replaceChildren(...there.map(
+        ([name, text]) =>
+            element("option", {value: name, selected: name === this.quantity}, text)));
     this.draw();
   }
 
@@ -102,13 +114,15 @@ class CurvesSection {
     const [, text, unit] = QUANTITIES.find(([name]) => name === this.quantity);
     const smoothed = this.smoothing > 1;
     const name = `${text}${unit ? `, ${unit}` : ""}`;
-    this.note.textContent = (smoothed
-      ? `Smoothed: each point is the mean of it and the ${this.smoothing - 1} shown before it.`
-      : "Not smoothed: every point is one recorded number.") + thinningNote(this.runs, this.quantity);
-    this.chart.options.points = this.runs.every((run) =>
-      !run.curves[this.quantity] || run.curves[this.quantity].steps.length < 40);
-    this.chart.setSeries(curveSeries(this.runs, this.quantity, this.smoothing),
-                         smoothed ? `${name} (moving mean)` : name);
+    this.note.textContent = (smoothed ? `Smoothed: each point is the mean of it and the ${
+                                            this.smoothing - 1} shown before it.` :
+                                        "Not smoothed: every point is one recorded number.") +
+        thinningNote(this.runs, this.quantity);
+    this.chart.options.points = this.runs.every(
+        (run) => !run.curves[this.quantity] || run.curves[this.quantity].steps.length < 40);
+    this.chart.setSeries(
+        curveSeries(this.runs, this.quantity, this.smoothing),
+        smoothed ? `${name} (moving mean)` : name);
   }
 }
 
@@ -129,19 +143,30 @@ function measureGroupName(group) {
   const split = one.split ? ` on ${one.split}` : "";
   const protocol = one.protocol ? `, protocol ${one.protocol}` : "";
   const unit = one.unit || one.value || "value";
-  return `${unit}${split}${protocol}${lengths.length > 1 ? ", by length" : lengths.map((one) => `, length ${one}`)}`;
+  return `${unit}${split}${protocol}${
+      lengths.length > 1 ? ", by length" : lengths.map((one) => `, length ${one}`)}`;
 }
 
 /** Loss by length of an ablation's arms, for one group of measures. */
 function armLengthSeries(results, group) {
   const ordered = group.filter((measure) => measure.length).sort((a, b) => a.length - b.length);
   return results.arms.map((arm, index) => {
-    const points = ordered.map((measure) => [measure.length, results.cells.find((cell) =>
-      cell.arm === arm.name && cell.measure === measure.name)])
-        .filter(([, cell]) => cell && typeof cell.mean === "number");
-    return {name: arm.label || arm.name, group: arm.label || arm.name, index,
-            x: points.map(([length]) => length), y: points.map(([, cell]) => cell.mean),
-            sd: points.map(([, cell]) => cell.sd)};
+    const points =
+        ordered
+            .map(
+                (measure) =>
+                    [measure.length,
+                     results.cells.find(
+                         (cell) => cell.arm === arm.name && cell.measure === measure.name)])
+            .filter(([, cell]) => cell && typeof cell.mean === "number");
+    return {
+      name: arm.label || arm.name,
+      group: arm.label || arm.name,
+      index,
+      x: points.map(([length]) => length),
+      y: points.map(([, cell]) => cell.mean),
+      sd: points.map(([, cell]) => cell.sd)
+    };
   });
 }
 
@@ -159,13 +184,16 @@ function runLengthGroups(runs) {
         if (!one.length || typeof one[key] !== "number") continue;
         if (key === "loss" && one.bits_per_character !== undefined) continue;
         const protocol = (one.protocol || "").replace(/:.*/, "");
-        const name = [key === "loss" ? `nats per ${one.unit || "token"}` : unit, file.text,
-                      protocol || one.objective].filter(Boolean).join(", ");
+        const name = [
+          key === "loss" ? `nats per ${one.unit || "token"}` : unit, file.text,
+          protocol || one.objective
+        ].filter(Boolean).join(", ");
         if (!groups.has(name)) groups.set(name, new Map());
         const lines = groups.get(name);
         if (!lines.has(run.name)) {
-          lines.set(run.name, {name: run.name, group: groupOf(run),
-                               index: indices.get(groupOf(run)), points: []});
+          lines.set(
+              run.name,
+              {name: run.name, group: groupOf(run), index: indices.get(groupOf(run)), points: []});
         }
         lines.get(run.name).points.push([one.length, one[key]]);
       }
@@ -187,15 +215,17 @@ function positionGroups(runs) {
   const groups = new Map();
   for (const run of runs) {
     const validation = run.results && run.results.validation;
-    const positions = ((validation && validation.positions) || [])
-        .filter((at) => typeof at.loss === "number");
+    const positions =
+        ((validation && validation.positions) || []).filter((at) => typeof at.loss === "number");
     if (positions.length === 0) continue;
     const name = `${validation.protocol}, length ${validation.length}`;
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push({
       name: run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`,
-      group: groupOf(run), index: indices.get(groupOf(run)),
-      x: positions.map((at) => (at.first + at.last) / 2 + 1), y: positions.map((at) => at.loss),
+      group: groupOf(run),
+      index: indices.get(groupOf(run)),
+      x: positions.map((at) => (at.first + at.last) / 2 + 1),
+      y: positions.map((at) => at.loss),
       label: (i) => `${positions[i].first} to ${positions[i].last}`,
     });
   }

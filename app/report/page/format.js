@@ -7,8 +7,10 @@ function element(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
+    if (name.startsWith("on"))
+      node.addEventListener(name.slice(2), value);
+    else
+      node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return node;
@@ -34,8 +36,8 @@ function groupThousands(value) {
   return minus(String(value)).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
-// Okabe and Ito's colours, which people with any common kind of colour blindness tell apart, without
-// the yellow that white swallows; dashes go on where colours end.
+// Okabe and Ito's colours, which people with any common kind of colour blindness tell apart,
+// without the yellow that white swallows; dashes go on where colours end.
 const LIGHT_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#b8588f", "#3f9fd8", "#b97f00", "#555f6b"];
 const DARK_COLOURS = ["#4ea6e6", "#ff8a3d", "#2fcf9f", "#e59ac6", "#9bd8ff", "#f2bd3a", "#b7c0ca"];
 const DASHES = [null, [7, 3], [2, 3], [9, 3, 2, 3]];
@@ -78,5 +80,6 @@ function lineSample(index) {
 
 /** A value deep in an object by "a.b.c", or undefined. */
 function valueAt(object, path) {
-  return path.split(".").reduce((at, key) => (at === null || at === undefined ? at : at[key]), object);
+  return path.split(".").reduce(
+      (at, key) => (at === null || at === undefined ? at : at[key]), object);
 }

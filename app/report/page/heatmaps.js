@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Pictures of a trained model: heat maps on a canvas, read with the pointer or the arrow keys, with a
-// table behind each. A picture is {title, note, rowNames, columnNames, rowTitle, columnTitle,
+// Pictures of a trained model: heat maps on a canvas, read with the pointer or the arrow keys, with
+// a table behind each. A picture is {title, note, rowNames, columnNames, rowTitle, columnTitle,
 // rows, columns, scale, signed, data}: data are 16-bit integers in base64, a number is scale times
 // one.
 
-const SIGNED_LIGHT = [[5, 72, 122], [109, 174, 214], [247, 247, 245], [240, 155, 100], [150, 50, 0]];
+const SIGNED_LIGHT =
+    [[5, 72, 122], [109, 174, 214], [247, 247, 245], [240, 155, 100], [150, 50, 0]];
 const SIGNED_DARK = [[155, 216, 255], [60, 120, 170], [28, 31, 36], [180, 90, 30], [255, 190, 120]];
-const POSITIVE_LIGHT = [[252, 252, 250], [190, 214, 232], [92, 151, 197], [27, 92, 150], [8, 40, 82]];
-const POSITIVE_DARK = [[22, 25, 30], [28, 66, 104], [46, 122, 168], [122, 190, 214], [236, 248, 236]];
+const POSITIVE_LIGHT =
+    [[252, 252, 250], [190, 214, 232], [92, 151, 197], [27, 92, 150], [8, 40, 82]];
+const POSITIVE_DARK =
+    [[22, 25, 30], [28, 66, 104], [46, 122, 168], [122, 190, 214], [236, 248, 236]];
 
 function blend(stops, share) {
   const at = Math.max(0, Math.min(1, share)) * (stops.length - 1);
@@ -31,9 +34,13 @@ class HeatMap {
     this.picture = picture;
     this.values = decode(picture);
     this.at = null;
-    this.canvas = element("canvas", {tabindex: 0, role: "img", id,
-                                     "aria-label": `${picture.title}: ${picture.rows} by ` +
-                                         `${picture.columns} numbers. Arrow keys read them.`});
+    this.canvas = element("canvas", {
+      tabindex: 0,
+      role: "img",
+      id,
+      "aria-label": `${picture.title}: ${picture.rows} by ` +
+          `${picture.columns} numbers. Arrow keys read them.`
+    });
     this.canvas.style.aspectRatio = this.ratio();
     this.readout = element("p", {class: "readout", "aria-live": "polite"}, this.range());
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -41,16 +48,21 @@ class HeatMap {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const table = element("details", {class: "numbers"}, element("summary", {}, "Numbers"));
     table.addEventListener("toggle", () => this.fillTable(table));
-    const beside = picture.rowNames && picture.rows <= 24 && picture.columns > 2 * picture.rows
-        ? element("div", {class: "row-names", "aria-hidden": "true"}, picture.rowNames.map((name) =>
-          element("span", {}, name))) : "";
+    const beside = picture.rowNames && picture.rows <= 24 && picture.columns > 2 * picture.rows ?
+        element(
+            "div", {class: "row-names", "aria-hidden": "true"},
+            picture.rowNames.map((name) => element("span", {}, name))) :
+        "";
     this.colours = element("div", {class: "colours", "aria-hidden": "true"});
-    this.root = element("figure", {class: beside ? "heat named" : "heat"},
-        element("h4", {}, picture.title), element("div", {class: "field"}, beside, this.canvas),
-        element("div", {class: "axis"}, element("span", {}, this.name("column", 0)),
-                element("span", {}, picture.columnTitle), element("span", {},
-                this.name("column", picture.columns - 1))), this.colours,
-        this.readout, picture.note ? element("figcaption", {}, picture.note) : null, table);
+    this.root = element(
+        "figure", {class: beside ? "heat named" : "heat"}, element("h4", {}, picture.title),
+        element("div", {class: "field"}, beside, this.canvas),
+        element(
+            "div", {class: "axis"}, element("span", {}, this.name("column", 0)),
+            element("span", {}, picture.columnTitle),
+            element("span", {}, this.name("column", picture.columns - 1))),
+        this.colours, this.readout, picture.note ? element("figcaption", {}, picture.note) : null,
+        table);
   }
 
   /** Cells are square where that gives a picture of a sensible height. */
@@ -78,8 +90,8 @@ class HeatMap {
 
   draw() {
     const {rows, columns, signed} = this.picture;
-    const stops = signed ? (isDark() ? SIGNED_DARK : SIGNED_LIGHT)
-                         : (isDark() ? POSITIVE_DARK : POSITIVE_LIGHT);
+    const stops = signed ? (isDark() ? SIGNED_DARK : SIGNED_LIGHT) :
+                           (isDark() ? POSITIVE_DARK : POSITIVE_LIGHT);
     const [low, high] = this.limits();
     const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
     this.canvas.width = columns;
@@ -108,8 +120,9 @@ class HeatMap {
     const box = this.canvas.getBoundingClientRect();
     const {rows, columns} = this.picture;
     const share = (value, size) => Math.max(0, Math.min(size - 1, Math.floor(value * size)));
-    this.show(share((event.clientY - box.top) / box.height, rows),
-              share((event.clientX - box.left) / box.width, columns));
+    this.show(
+        share((event.clientY - box.top) / box.height, rows),
+        share((event.clientX - box.left) / box.width, columns));
   }
 
   key(event) {
@@ -120,7 +133,8 @@ class HeatMap {
     const {rows, columns} = this.picture;
     const [row, column] = this.at || [0, 0];
     const next = this.at ? [row + move[0], column + move[1]] : [0, 0];
-    this.show(Math.max(0, Math.min(rows - 1, next[0])), Math.max(0, Math.min(columns - 1, next[1])));
+    this.show(
+        Math.max(0, Math.min(rows - 1, next[0])), Math.max(0, Math.min(columns - 1, next[1])));
   }
 
   show(row, column) {
@@ -137,8 +151,11 @@ class HeatMap {
     for (let c = 0; c < columns; ++c) head.push(this.name("column", c));
     const body = [];
     for (let r = 0; r < rows; ++r) {
-      body.push([this.name("row", r), ...Array.from(this.values.subarray(r * columns, (r + 1) *
-          columns), (value) => formatNumber(value))]);
+      body.push([
+        this.name("row", r),
+        ...Array.from(
+            this.values.subarray(r * columns, (r + 1) * columns), (value) => formatNumber(value))
+      ]);
     }
     table.append(plainTable(head, body));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A page that is served asks for new data every two seconds; one that was written to a file does not.
+// A page that is served asks for new data every two seconds; one that was written to a file does
+// not.
 
 const POLL_MS = 2000;
 
@@ -29,9 +30,11 @@ async function poll() {
 function stepsText(runs) {
   const going = runs.filter((run) => run.state === "running" && run.curves.loss);
   if (going.length === 0) return "no run is at work";
-  return going.map((run) => {
-    const steps = run.curves.loss.steps;
-    return `${run.name} at step ${formatNumber(steps[steps.length - 1])} of ` +
-        `${run.config["trainer.steps"]}`;
-  }).join(", ");
+  return going
+      .map((run) => {
+        const steps = run.curves.loss.steps;
+        return `${run.name} at step ${formatNumber(steps[steps.length - 1])} of ` +
+            `${run.config["trainer.steps"]}`;
+      })
+      .join(", ");
 }

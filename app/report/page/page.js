@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Builds the page from its data, and again what changes while it is live or when colours turn.
 
-const state = {document: JSON.parse(document.getElementById("data").textContent), charts: [], maps: []};
+const state = {
+  document: JSON.parse(document.getElementById("data").textContent),
+  charts: [],
+  maps: []
+};
 window.tapemeasure = state;
 
 function fillContents() {
   const titles = [...document.querySelectorAll("main > section")];
-  document.getElementById("contents").replaceChildren(...titles.map((one) =>
-    element("a", {href: `#${one.id}`}, one.querySelector("h2").textContent)));
+  document.getElementById("contents")
+      .replaceChildren(...titles.map(
+          (one) => element("a", {href: `#${one.id}`}, one.querySelector("h2").textContent)));
 }
 
 function replaceSection(id, node) {
   const old = document.getElementById(id);
-  if (old && node) old.replaceWith(node);
-  else if (old) old.remove();
-  else if (node) document.getElementById("machine").before(node);
+  if (old && node)
+    old.replaceWith(node);
+  else if (old)
+    old.remove();
+  else if (node)
+    document.getElementById("machine").before(node);
 }
 
 function drawCharts(parts) {
@@ -32,9 +40,11 @@ function buildPage() {
   state.curves = new CurvesSection();
   const length = lengthSection(data);
   const position = positionSection(data);
-  const parts = [...ablationSections(data), resultsSection(data.runs), state.curves.root,
-                 length.root, position.root, picturesSection(data), configSection(data.runs),
-                 problemsSection(data), machineSection(data)];
+  const parts = [
+    ...ablationSections(data), resultsSection(data.runs), state.curves.root, length.root,
+    position.root, picturesSection(data), configSection(data.runs), problemsSection(data),
+    machineSection(data)
+  ];
   document.getElementById("content").replaceChildren(...parts.filter(Boolean));
   fillContents();
   state.curves.update(data.runs);
@@ -51,8 +61,8 @@ function updatePage() {
   document.getElementById("live").replaceWith(live);
   replaceSection("problems", problemsSection(data));
   replaceSection("results", resultsSection(data.runs));
-  const signature = JSON.stringify([data.ablations, data.runs.map((run) =>
-    [run.results, run.evaluations])]);
+  const signature =
+      JSON.stringify([data.ablations, data.runs.map((run) => [run.results, run.evaluations])]);
   if (signature === state.signature) return;
   state.signature = signature;
   const length = lengthSection(data);
@@ -73,6 +83,6 @@ buildPage();
 darkQuery.addEventListener("change", redraw);
 // A test waits for this; a person may read how long it took.
 requestAnimationFrame(() => requestAnimationFrame(() => {
-  state.drawnAfter = performance.now();
-}));
+                        state.drawnAfter = performance.now();
+                      }));
 if (state.document.live) poll();
