@@ -57,7 +57,7 @@ def results_of(folder):
             numbers = [one["value"] for one in values]
             cells.append({"arm": arm, "measure": measure["name"], "wanted": 3, "n": len(seeds),
                           "mean": statistics.mean(numbers), "sd": statistics.stdev(numbers),
-                          "values": values, "failed": [] if len(seeds) == 3 else
+                          "values": values, "missing": [] if len(seeds) == 3 else
                           [{"seed": 3, "reason": "loss is not finite at step 12"}]})
     return {
         "title": "Ways of telling positions, small", "source": "tests/report/ablation.py",
@@ -73,11 +73,14 @@ def results_of(folder):
              "source": "Shaw et al. 2018", "core": True, "verdict": "holds", "p": 0.0001,
              "difference": 0.5, "sd": 0.01, "n": 3},
             {"id": "t5-best", "claim": "T5's bias beats all others.", "source": "Raffel et al. 2020",
-             "core": False, "verdict": "does not hold", "p": 0.8, "difference": -0.2, "sd": 0.02, "n": 3},
+             "core": False, "verdict": "contradicted", "p": 0.8, "difference": -0.2, "sd": 0.02, "n": 3},
             {"id": "xl-long", "claim": "Transformer-XL holds at four times the length.",
-             "source": "Dai et al. 2019", "core": True, "verdict": "undecided", "p": 0.2,
-             "difference": 0.01, "sd": 0.02, "n": 2}],
-        "chance": {"verdicts": 3, "expected": 0.15}}
+             "source": "Dai et al. 2019", "core": True, "verdict": "within noise", "p": 0.2,
+             "difference": 0.01, "sd": 0.02, "n": 3, "comparison": "xl@at64 better than xl@at16"},
+            {"id": "xl-copy", "claim": "Transformer-XL copies.", "source": "Dai et al. 2019",
+             "core": True, "verdict": "not measured", "p": None, "difference": None, "sd": None,
+             "n": 2}],
+        "chance": {"verdicts": 4, "expected": 0.2}}
 
 
 def make_ablation(program, source, folder):

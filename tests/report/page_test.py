@@ -89,7 +89,8 @@ def check_numbers(browser, folder, results):
 
 def check_words(browser):
     text = browser.evaluate("document.body.innerText")
-    for part in ("holds", "does not hold", "undecided", "0.15 would be expected", "Shaw et al. 2018",
+    for part in ("✓ holds", "✗ contradicted", "≈ within noise", "? not measured",
+                 "0.2 would be expected", "xl@at64 better than xl@at16", "Shaw et al. 2018",
                  "loss is not finite at step 12", "damaged", "xl/seed-3: results.json"):
         assert part in text, f"the page does not say '{part}'"
     tables = browser.evaluate("""[...document.querySelectorAll('#verdicts .beside table')].map(
@@ -98,6 +99,9 @@ def check_words(browser):
     assert ["exact"] in tables, f"measures of different units share a table: {tables}"
     lines = browser.evaluate("tapemeasure.charts.map((chart) => [chart.root.id, chart.series.length])")
     assert dict(lines)["chart-length-1"] == 4 and dict(lines)["chart-curves"] == 12, lines
+    colours = browser.evaluate("""tapemeasure.charts.map((chart) => Object.fromEntries(
+        chart.series.map((one) => [one.group, one.index])))""")
+    assert all(one == colours[0] for one in colours), f"an arm changes its colour: {colours}"
     lengths = browser.evaluate("tapemeasure.charts.find((one) => one.root.id === 'chart-length-1')"
                                ".series[0].x")
     assert lengths == list(LENGTHS), lengths

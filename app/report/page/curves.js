@@ -26,8 +26,8 @@ function armLabel(ablation, name) {
 /** A colour's number for each group, in the order in which they come. */
 function groupIndices(runs) {
   const indices = new Map();
-  for (const run of runs) {
-    const group = groupOf(run);
+  const arms = state.document.ablations.flatMap((study) => (study.results || {arms: []}).arms);
+  for (const group of [...arms.map((arm) => arm.label || arm.name), ...runs.map(groupOf)]) {
     if (!indices.has(group)) indices.set(group, indices.size);
   }
   return indices;
@@ -130,7 +130,8 @@ class CurvesSection {
 function measureGroups(measures) {
   const groups = new Map();
   for (const measure of measures) {
-    const key = [measure.unit, measure.value, measure.split, measure.protocol].join(" · ");
+    if (measure.in_table === false) continue;
+    const key = [measure.unit, measure.split, measure.protocol, measure.set].join(" · ");
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(measure);
   }
@@ -142,15 +143,17 @@ function measureGroupName(group) {
   const lengths = group.filter((measure) => measure.length).map((measure) => measure.length);
   const split = one.split ? ` on ${one.split}` : "";
   const protocol = one.protocol ? `, protocol ${one.protocol}` : "";
-  const unit = one.unit || one.value || "value";
-  return `${unit}${split}${protocol}${
+  const set = (one.set || []).length ? `, with ${one.set.join(" ")}` : "";
+  return `${one.unit || "value"}${split}${protocol}${set}${
       lengths.length > 1 ? ", by length" : lengths.map((one) => `, length ${one}`)}`;
 }
 
 /** Loss by length of an ablation's arms, for one group of measures. */
 function armLengthSeries(results, group) {
   const ordered = group.filter((measure) => measure.length).sort((a, b) => a.length - b.length);
-  return results.arms.map((arm, index) => {
+  const indices = groupIndices(state.document.runs);
+  return results.arms.map((arm) => {
+    const label = arm.label || arm.name;
     const points =
         ordered
             .map(
@@ -160,9 +163,9 @@ function armLengthSeries(results, group) {
                          (cell) => cell.arm === arm.name && cell.measure === measure.name)])
             .filter(([, cell]) => cell && typeof cell.mean === "number");
     return {
-      name: arm.label || arm.name,
-      group: arm.label || arm.name,
-      index,
+      name: label,
+      group: label,
+      index: indices.get(label),
       x: points.map(([length]) => length),
       y: points.map(([, cell]) => cell.mean),
       sd: points.map(([, cell]) => cell.sd)

@@ -137,7 +137,7 @@ function paperTable(results) {
           ["arm", ...paper.columns],
           paper.rows.map(
               (row) =>
-                  [label(row.arm),
+                  [row.label || label(row.arm),
                    ...row.values.map(
                        (value) =>
                            (typeof value === "number" ? formatNumber(value) :
@@ -158,7 +158,7 @@ function seedTable(results) {
     for (const one of cell.values || []) {
       rows.push([...first, String(one.seed), formatNumber(one.value, 6), ""]);
     }
-    for (const one of cell.failed || []) {
+    for (const one of cell.missing || []) {
       rows.push([...first, String(one.seed), NO_NUMBER, one.reason]);
     }
   }
@@ -169,19 +169,17 @@ function seedTable(results) {
   return details;
 }
 
-const VERDICT_MARKS =
-    [[/^(holds|confirmed|yes)/i, "✓", "good"], [/(not|fail|contra|revers)/i, "✗", "bad"]];
-
-function verdictMark(verdict) {
-  const found = /undecided|not measured|missing|unknown/i.test(verdict) ?
-      null :
-      VERDICT_MARKS.find(([pattern]) => pattern.test(verdict));
-  return found ? [found[1], found[2]] : ["?", "open"];
-}
+// Beside the words that `ablate` writes; any other verdict is open.
+const VERDICT_MARKS = {
+  holds: ["✓", "good"],
+  contradicted: ["✗", "bad"],
+  "within noise": ["≈", "open"]
+};
 
 function verdictItem(claim) {
-  const [mark, kind] = verdictMark(claim.verdict);
+  const [mark, kind] = VERDICT_MARKS[claim.verdict] || ["?", "open"];
   const numbers = [
+    claim.comparison,
     typeof claim.difference === "number" ? `difference ${formatNumber(claim.difference)}` : null,
     typeof claim.sd === "number" ? `sd ${formatNumber(claim.sd)}` : null,
     typeof claim.p === "number" ? `p ${formatNumber(claim.p)}` : null,
@@ -198,7 +196,7 @@ function verdictItem(claim) {
               "small", {},
               [claim.source, claim.core === false ? "not a core claim" : null].filter(Boolean).join(
                   " · "))),
-      element("span", {class: "evidence"}, numbers));
+      element("span", {class: "evidence"}, numbers, claim.note ? ` · ${claim.note}` : ""));
 }
 
 function verdictList(results) {
