@@ -4,6 +4,7 @@
 //   results.json   at the end    checkpoints/step_000250.h5       best.h5    lowest validation loss
 //   init_from.txt  the checkpoint whose weights it started from, where there was one
 //   lock           pid and host of the process that trains here
+//   tensorboard/   metrics.jsonl once more, for TensorBoard
 #pragma once
 
 #include <chrono>

@@ -152,11 +152,32 @@ bool Trainer::due(int64_t every) const {
   return done == experiment_.trainer.steps || (every > 0 && done % every == 0);
 }
 
+/// Opens what rows go to, without those behind the step.
+void Trainer::begin_rows() {
+  const std::string path = directory_.file("metrics.jsonl");
+  directory_.cut_metrics(learner_.steps_done());
+  metrics_.reset(std::fopen(path.c_str(), "a"));
+  check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written", path);
+  try {
+    events_ = std::make_unique<EventFile>(directory_.file("tensorboard"), path);
+  } catch (const CheckpointError& error) {
+    log_.warn("no TensorBoard files: {}", error.what());
+  }
+}
+
+/// TensorBoard's files only repeat metrics.jsonl: they stop no run.
+void Trainer::mirror_row(const std::string& row) {
+  if (!events_ || (events_->add(row) && events_->flush_sometimes())) return;
+  log_.warn("no more TensorBoard files: cannot write: {}", std::strerror(errno));
+  events_.reset();
+}
+
 void Trainer::write_row(const std::string& row) {
   const std::string path = directory_.file("metrics.jsonl");
   const bool written =
       std::fputs((row + "\n").c_str(), metrics_.get()) >= 0 && std::fflush(metrics_.get()) == 0;
   check<CheckpointError>(written, "{}: cannot write: {}", path, std::strerror(errno));
+  mirror_row(row);
 }
 
 void Trainer::log_step(const StepReport& report) {
@@ -311,13 +332,10 @@ void Trainer::write_results(const std::string& state) {
 }
 
 Stop Trainer::train() {
-  directory_.cut_metrics(learner_.steps_done());
+  begin_rows();
   // What an earlier end came to is no longer so.
   std::error_code none;
   std::filesystem::remove(directory_.file("results.json"), none);
-  metrics_.reset(std::fopen(directory_.file("metrics.jsonl").c_str(), "a"));
-  check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written",
-                         directory_.file("metrics.jsonl"));
   announce();
   const SignalGuard guard;
   started_ = last_step_ = std::chrono::steady_clock::now();

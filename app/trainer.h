@@ -13,6 +13,7 @@
 #include "app/evaluator.h"
 #include "app/learner.h"
 #include "app/run_directory.h"
+#include "app/tensorboard/event_file.h"
 #include "core/log.h"
 
 namespace tapemeasure {
@@ -45,7 +46,9 @@ class Trainer {
   void announce();
   void announce_decay();
   bool due(int64_t every) const;
+  void begin_rows();
   void write_row(const std::string& row);
+  void mirror_row(const std::string& row);
   void log_step(const StepReport& report);
   void show_progress(const StepReport& report, bool last);
   void handle_nonfinite(const StepReport& report);
@@ -64,6 +67,7 @@ class Trainer {
   Model model_;
   Learner learner_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> metrics_;
+  std::unique_ptr<EventFile> events_;  // null once it could not be written
 
   // Kept over stops.
   double best_loss_ = 0;

@@ -79,6 +79,7 @@ int begin_run(Experiment experiment, const RunDirectory& directory, const RunSta
   Trainer trainer(experiment, corpus, directory, log);
   initialise(trainer, directory, start, log);
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  if (start.begun) start.begun(directory, log);
   return finish(trainer, directory, log);
 }
 
@@ -115,6 +116,7 @@ int resume_run(const Experiment& experiment, const RunDirectory& directory, cons
     log.info("changed: {} is now {}", change.key, change.value);
   }
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
+  if (start.begun) start.begun(directory, log);
   return finish(trainer, directory, log);
 }
 

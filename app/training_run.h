@@ -3,10 +3,12 @@
 // and resume do, and a cell of an ablation.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "app/experiment.h"
 #include "app/run_directory.h"
+#include "core/log.h"
 
 namespace tapemeasure {
 
@@ -18,6 +20,9 @@ struct RunStart {
   std::string cache = {};          ///< where prepared texts are kept
   std::string init_from = {};      ///< a checkpoint or run whose weights it starts from, or ""
   std::string allow_missing = {};  ///< glob of parameters that those may lack or have too many of
+  /// Called once the directory has its config.yaml, before the first step.
+  using Begun = std::function<void(const RunDirectory&, Log&)>;
+  Begun begun = {};
 };
 
 /// Trains in a fresh directory. Returns the exit code: 0, or 128 + signal. What cannot be trained

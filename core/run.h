@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ class Run {
   uint64_t seed = 0;
   int64_t step = 0;
   int64_t first_sequence = 0;  ///< index of this batch's first sequence in the global batch
+  /// Sees what each attention reads, before it is computed: for pictures of a model.
+  std::function<void(const AttentionCall&)> attention_probe = {};
 
   /// Begins another pass: forgets which sites were used. Keeps its memory.
   void begin(int64_t at_step, int64_t at_sequence);

@@ -6,13 +6,15 @@ cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build pkg-config libdnnl-dev libhdf5-dev libspdlog-dev libfmt-dev
           libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libhwy-dev libxsmm-dev libxxhash-dev
-          libssl-dev libsentencepiece-dev libboost-math-dev)
+          libssl-dev libsentencepiece-dev libboost-math-dev libjs-dygraphs libprotobuf-dev
+          protobuf-compiler libcpp-httplib-dev)
 target=tapemeasure
 options=()
 for argument in "$@"; do
   case "$argument" in
     --tests)
-      packages+=(libgtest-dev python3-numpy python3-h5py slurm-wlm munge)
+      packages+=(libgtest-dev python3-numpy python3-h5py python3-venv python3-websocket chromium
+                 slurm-wlm munge)
       target=all
       options+=(-DTAPEMEASURE_TESTS=ON) ;;
     -h|--help) echo "usage: scripts/build.sh [--tests]"; exit 0 ;;

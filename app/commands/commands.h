@@ -25,5 +25,6 @@ void add_verify(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_ablate(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 
 }  // namespace tapemeasure

@@ -102,6 +102,7 @@ Variable attention(Run& run, const AttentionShape& shape, const HeadColumns& q,
   const DType dtype = q.matrix.value().dtype();
   const AttentionCall call{shape, rows_of(q),       rows_of(k), rows_of(v),
                            mask,  values_of(terms), dropout};
+  if (run.attention_probe) run.attention_probe(call);
   const Tensor out = empty(backend, {shape.batch, shape.queries, shape.heads * shape.width}, dtype);
   const Tensor log_sum_exp = empty(backend, {shape.batch, shape.heads, shape.queries}, dtype);
   backend.attention(call, out, log_sum_exp);

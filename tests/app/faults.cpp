@@ -23,6 +23,7 @@ std::map<std::string, std::string> essence(const RunDirectory& run) {
   for (const char* name : {"log.txt", "lock", "metrics.jsonl", "metrics.superseded.jsonl"}) {
     files.erase(name);
   }
+  std::erase_if(files, [](const auto& file) { return file.first.starts_with("tensorboard/"); });
   return files;
 }
 

@@ -132,7 +132,9 @@ TEST(Presets, StartAtChance) {
   const fs::path folder = fs::path(TAPEMEASURE_SOURCE_DIR) / "configs";
   int presets = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() != ".yaml") continue;
+    // Ablations are plans; their bases are the presets' own models or too large for a test.
+    const bool ablation = entry.path().string().find("/ablations/") != std::string::npos;
+    if (entry.path().extension() != ".yaml" || ablation) continue;
     ++presets;
     const Bare bare(Config::read(entry.path().string()));
     const double chance = std::log(static_cast<double>(*bare.experiment.model.vocabulary));

@@ -21,8 +21,8 @@ using UsageTest = testing::TrainedRun;
 const std::map<std::string, std::set<std::string>> kFlags = {
     {"prepare",
      {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test"}},
-    {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache"}},
-    {"resume", {"--set", "--cache"}},
+    {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache", "--watch"}},
+    {"resume", {"--set", "--cache", "--watch"}},
     {"evaluate",
      {"--split", "--text", "--lengths", "--protocol", "--per-token", "--bleu", "--beam", "--set",
       "--json", "--cache"}},
@@ -36,6 +36,7 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"ablate",
      {"--out", "--jobs", "--threads", "--launcher", "--keep-going", "--fail-fast", "--cell",
       "--plan", "--collect", "--cache"}},
+    {"report", {"--out", "--serve", "--text", "--cache"}},
 };
 
 std::set<std::string> flags_in(const std::string& help) {

@@ -41,18 +41,37 @@ std::vector<fs::path> all_sources() {
   return sources(folders);
 }
 
+/// The number of the first line with more than 100 columns, or "".
+std::string long_line(const std::vector<std::string>& lines) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    // A character of UTF-8 is one column.
+    const auto columns =
+        std::count_if(lines[i].begin(), lines[i].end(), [](char c) { return (c & 0xC0) != 0x80; });
+    if (columns > 100) return std::to_string(i + 1);
+  }
+  return "";
+}
+
+TEST(Style, PageSourcesAreShort) {
+  int seen = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot / "app/report/page")) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".js" && extension != ".css" && extension != ".html") continue;
+    const std::vector<std::string> lines = lines_of(entry.path());
+    EXPECT_LE(lines.size(), 400u) << name_of(entry.path());
+    EXPECT_EQ(long_line(lines), "") << name_of(entry.path());
+    ++seen;
+  }
+  EXPECT_GE(seen, 10);
+}
+
 TEST(Style, FilesAreShort) {
   for (const fs::path& path : all_sources()) {
     const std::vector<std::string> lines = lines_of(path);
     EXPECT_LE(lines.size(), 400u) << name_of(path);
     ASSERT_FALSE(lines.empty()) << name_of(path);
     EXPECT_EQ(lines[0], "// SPDX-License-Identifier: MIT") << name_of(path);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      // A character of UTF-8 is one column.
-      const auto columns = std::count_if(lines[i].begin(), lines[i].end(),
-                                         [](char c) { return (c & 0xC0) != 0x80; });
-      EXPECT_LE(columns, 100) << name_of(path) << ":" << i + 1;
-    }
+    EXPECT_EQ(long_line(lines), "") << name_of(path);
   }
 }
 
@@ -106,6 +125,8 @@ TEST(Style, LibrariesStayWhereTheyBelong) {
       {"#include <libxsmm", std::regex("core/backends/cpu/block_gemm\\.cpp")},
       {"#include <(hwy/|omp)", std::regex("core/backends/cpu/.*")},
       {"#include <sentencepiece", std::regex("data/sentence_pieces\\.cpp")},
+      {"#include <httplib", std::regex("app/report/server\\.cpp")},
+      {"#include \"event\\.pb", std::regex("app/tensorboard/event_file\\.cpp")},
       {"#include <CLI/", std::regex("app/command.*")}};
   for (const auto& [pattern, home] : homes) {
     const std::regex include("^" + pattern + ".*");
