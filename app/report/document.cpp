@@ -49,17 +49,22 @@ Json ablation_results(const std::string& folder, std::vector<std::string>& probl
   return results.is_object() && results.contains("arms") ? results : Json();
 }
 
-bool is_ablation(const std::string& folder) {
-  std::vector<std::string> unread;
-  return !is_run(folder) &&
-         (fs::is_directory(folder + "/runs") || !ablation_results(folder, unread).is_null());
-}
-
 /// "seed-2" -> 2, anything else -> 0.
 int64_t seed_of(const std::string& name) {
   int64_t seed = 0;
   if (name.starts_with("seed-")) std::from_chars(name.data() + 5, name.data() + name.size(), seed);
   return seed;
+}
+
+/// Its results may not be there yet: then its runs tell it from any folder with a folder "runs".
+bool is_ablation(const std::string& folder) {
+  std::vector<std::string> unread, runs;
+  if (is_run(folder)) return false;
+  if (!ablation_results(folder, unread).is_null()) return true;
+  find_below(folder + "/runs", 1, runs);
+  return !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const std::string& run) {
+    return seed_of(last_name(run)) > 0;
+  });
 }
 
 void add_ablation(const std::string& folder, Shown& shown) {

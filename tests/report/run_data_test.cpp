@@ -167,6 +167,11 @@ TEST_F(RunData, FindsRunsFoldersAndAblations) {
   EXPECT_EQ(document["runs"][0]["arm"], "k0");
   EXPECT_FALSE(document["runs"][2].contains("arm"));
 
+  train("project/runs/one");
+  shown = find_runs({workspace_.path("project")});
+  EXPECT_TRUE(shown.ablations.empty());
+  EXPECT_EQ(shown.runs.at(0).name, "runs/one");
+
   EXPECT_THROW(find_runs({workspace_.path("nowhere")}), CheckpointError);
   fs::create_directories(workspace_.path("empty"));
   EXPECT_THROW(find_runs({workspace_.path("empty")}), CheckpointError);

@@ -88,7 +88,8 @@ class LineChart {
   }
 
   drawLegend() {
-    const groups = [...new Map(this.series.map((one) => [one.group, one.index])).entries()];
+    const groups = [...new Map(this.series.map((one) => [one.group, one.index])).entries()].sort(
+        (a, b) => a[1] - b[1]);
     this.legend.replaceChildren(...groups.map(([group, index]) => {
       const button = element(
           "button", {type: "button", "aria-pressed": !this.hidden.has(group) ? "true" : "false"},
