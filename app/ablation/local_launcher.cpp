@@ -138,10 +138,21 @@ void LocalLauncher::start_ready() {
 
 void LocalLauncher::start(Job& job) {
   directory_.clear_failure(job.cell);
-  job.process = start_process(
-      {options_.program, "ablate", plan_.path, "--out", directory_.path(), "--cell",
-       job.cell.name(), "--cache", options_.cache, "--threads", std::to_string(options_.threads)},
-      directory_.output(job.cell));
+  std::vector<std::string> words = {options_.program,
+                                    "ablate",
+                                    plan_.path,
+                                    "--out",
+                                    directory_.path(),
+                                    "--cell",
+                                    job.cell.name(),
+                                    "--cache",
+                                    options_.cache,
+                                    "--threads",
+                                    std::to_string(options_.threads)};
+  for (const std::string& assignment : plan_.overrides) {
+    words.insert(words.end(), {"--set", assignment});
+  }
+  job.process = start_process(words, directory_.output(job.cell));
   job.state = State::kRunning;
   job.started = Clock::now();
 }

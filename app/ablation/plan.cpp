@@ -146,7 +146,7 @@ std::string base_path(const Config& config, const std::string& base) {
 
 }  // namespace
 
-Plan Plan::read(const std::string& path) {
+Plan Plan::read(const std::string& path, const std::vector<std::string>& overrides) {
   const Config config = Config::read(path);
   PlanOptions options;
   config.into(options);
@@ -157,6 +157,7 @@ Plan Plan::read(const std::string& path) {
   plan.title = options.title.empty() ? std::filesystem::path(path).stem().string() : options.title;
   plan.base = base_path(config, options.base);
   plan.set = options.set;
+  plan.overrides = overrides;
   plan.seeds = options.seeds;
   plan.arms = arms_of(options);
   plan.measures = measures_of(options);
@@ -203,10 +204,18 @@ std::vector<Cell> Plan::cells() const {
   return cells;
 }
 
+Experiment Plan::base_experiment() const {
+  Config config = Config::read(base);
+  for (const std::string& assignment : set) config.set(assignment);
+  for (const std::string& assignment : overrides) config.set(assignment);
+  return read_experiment(config);
+}
+
 Config Plan::config(const Cell& cell) const {
   Config config = Config::read(base);
   for (const std::string& assignment : set) config.set(assignment);
   for (const std::string& assignment : arm(cell.arm).set) config.set(assignment);
+  for (const std::string& assignment : overrides) config.set(assignment);
   config.set("trainer.seed=" + std::to_string(cell.seed));
   return config;
 }

@@ -116,7 +116,8 @@ struct Cell {
 
 struct Plan {
   std::string path, title, base;
-  std::vector<std::string> set;  ///< over the base, in every arm
+  std::vector<std::string> set;        ///< over the base, in every arm
+  std::vector<std::string> overrides;  ///< of the command line, over all of that
   std::vector<int64_t> seeds;
   std::vector<Arm> arms;
   std::vector<Measure> measures;
@@ -125,7 +126,7 @@ struct Plan {
 
   /// Reads an ablation file and checks all of it: names, references, every arm's config, and that
   /// no column mixes protocols, units or tokenizers. Throws ConfigError with its place.
-  static Plan read(const std::string& path);
+  static Plan read(const std::string& path, const std::vector<std::string>& overrides = {});
 
   /// True if a best_of chooses among measures by this one.
   bool chooses_by(const Measure& measure) const;
@@ -134,6 +135,8 @@ struct Plan {
   /// Seed by seed, so that a first row of the whole table is there early; arms come after those
   /// that they start from.
   std::vector<Cell> cells() const;
+  /// What arms have in common.
+  Experiment base_experiment() const;
   /// The config that the cell is trained with.
   Config config(const Cell& cell) const;
 };

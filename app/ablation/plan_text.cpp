@@ -14,12 +14,6 @@ namespace tapemeasure {
 
 namespace {
 
-Experiment base_experiment(const Plan& plan) {
-  Config config = Config::read(plan.base);
-  for (const std::string& assignment : plan.set) config.set(assignment);
-  return read_experiment(config);
-}
-
 /// What cells cost, by arm.
 struct ArmCosts {
   int64_t steps = 0, tokens_of_step = 0;
@@ -123,7 +117,7 @@ std::string measures_text(const Plan& plan) {
 }  // namespace
 
 std::string plan_text(const Plan& plan, const AblationDirectory& directory, int64_t jobs) {
-  const Experiment base = base_experiment(plan);
+  const Experiment base = plan.base_experiment();
   std::map<std::string, ArmCosts> costs;
   std::string arms;
   int64_t bytes = 0;

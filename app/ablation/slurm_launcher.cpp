@@ -81,8 +81,10 @@ std::string Scripts::head(const std::string& more) const {
 }
 
 std::string Scripts::command() const {
-  return fmt::format("{} ablate {} --out {}", quoted(absolute(options_.program)),
-                     quoted(absolute(plan_.path)), quoted(path_));
+  std::string text = fmt::format("{} ablate {} --out {}", quoted(absolute(options_.program)),
+                                 quoted(absolute(plan_.path)), quoted(path_));
+  for (const std::string& assignment : plan_.overrides) text += " --set " + quoted(assignment);
+  return text;
 }
 
 std::string Scripts::array(int depth, const std::vector<Cell>& cells) const {

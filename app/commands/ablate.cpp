@@ -23,6 +23,7 @@ namespace {
 
 struct AblateArguments {
   std::string file, out, launcher = "local", cell, cache = default_cache();
+  std::vector<std::string> sets;
   int64_t jobs = 0, threads = 0;  // 0: not said
   bool keep_going = false, fail_fast = false, plan = false, collect = false;
 };
@@ -43,13 +44,6 @@ std::string own_path() {
   return path.string();
 }
 
-/// What the base config says of threads.
-std::optional<int64_t> threads_of_base(const Plan& plan) {
-  Config base = Config::read(plan.base);
-  for (const std::string& assignment : plan.set) base.set(assignment);
-  return read_experiment(base).trainer.threads;
-}
-
 LaunchOptions launch_options(const Plan& plan, const AblateArguments& arguments) {
   LaunchOptions options;
   options.program = own_path();
@@ -63,7 +57,8 @@ LaunchOptions launch_options(const Plan& plan, const AblateArguments& arguments)
     return options;
   }
   const int64_t cores = default_threads();
-  const int64_t each = given(arguments.threads, threads_of_base(plan).value_or(cores));
+  const int64_t each =
+      given(arguments.threads, plan.base_experiment().trainer.threads.value_or(cores));
   options.jobs = given(arguments.jobs, std::max<int64_t>(1, cores / each));
   options.threads = given(arguments.threads, std::max<int64_t>(1, cores / options.jobs));
   return options;
@@ -127,7 +122,7 @@ int launch(const Plan& plan, const AblationDirectory& directory, const AblateArg
 }
 
 int ablate(const AblateArguments& arguments) {
-  const Plan plan = Plan::read(arguments.file);
+  const Plan plan = Plan::read(arguments.file, arguments.sets);
   const AblationDirectory directory(arguments.out.empty()
                                         ? "ablations/" + fs::path(arguments.file).stem().string()
                                         : arguments.out);
@@ -151,6 +146,7 @@ void add_ablate(CLI::App& app, Action& action) {
   auto a = std::make_shared<AblateArguments>();
   verb->add_option("file", a->file, "the ablation, YAML")->required();
   verb->add_option("--out", a->out, "directory of the ablation [ablations/NAME of the file]");
+  verb->add_option("--set", a->sets, "KEY=VALUE: change a key in every arm");
   verb->add_option("--jobs", a->jobs, "cells at once [cores / trainer.threads of the base config]")
       ->check(whole_number_between(1, 4096));
   verb->add_option("--threads", a->threads,

@@ -94,6 +94,18 @@ TEST(Plan, ConfigsOfCells) {
   EXPECT_EQ(experiment.trainer.seed, 7);
 }
 
+// What the command line sets goes over the base, the plan and the arm.
+TEST(Plan, OverridesHaveTheLastWord) {
+  const TemporaryFolder folder;
+  write_atomically(folder.path("base.yaml"), kBase);
+  write_atomically(folder.path("plan.yaml"), std::string("seeds: [7]\n") + kArms + kMeasures);
+  const Plan plan =
+      Plan::read(folder.path("plan.yaml"), {"model.layers=4", "model.position.kind=alibi"});
+  EXPECT_EQ(read_experiment(plan.config({"rope", 7})).model.layers, 4);
+  EXPECT_EQ(read_experiment(plan.config({"rope", 7})).model.position.kind, "alibi");
+  EXPECT_EQ(plan.base_experiment().model.layers, 4);
+}
+
 // A value is measured again when what decides it has changed.
 TEST(Plan, SpecificationsTellMeasuresApart) {
   const Plan plan = read(std::string(kArms) +

@@ -34,8 +34,8 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"list", {}},
     {"explain", {"--set"}},
     {"ablate",
-     {"--out", "--jobs", "--threads", "--launcher", "--keep-going", "--fail-fast", "--cell",
-      "--plan", "--collect", "--cache"}},
+     {"--out", "--set", "--jobs", "--threads", "--launcher", "--keep-going", "--fail-fast",
+      "--cell", "--plan", "--collect", "--cache"}},
     {"report", {"--out", "--serve", "--text", "--cache"}},
 };
 
