@@ -43,6 +43,10 @@ void DataOptions::visit(Fields& f) {
   f.reals("split", split, {0, 1e9},
           "shares of training, validation and test, by bytes (pairs: by lines); a prepared .h5 has "
           "its own");
+  f.choose(
+      "newline", newline, kLineEnds,
+      "raw: line ends are bytes like others; lf: CRLF and CR are read as LF (translations have "
+      "lines, whatever ends them)");
   f.choose("order", order, kOrders,
            "shuffled: windows in a new order each epoch; lanes (the default with model.memory): "
            "contiguous, side by side");

@@ -25,11 +25,12 @@ struct DataOptions {
   std::optional<int64_t> vocabulary;
   int64_t min_frequency = 1;
   std::vector<double> split = {90, 5, 5};
+  LineEnds newline = LineEnds::kRaw;
   DataOrder order = DataOrder::kShuffled;
 
   void visit(Fields& f);
   PrepareOptions prepare_options() const {
-    return {text, tokenizer, split, vocabulary, min_frequency, valid, test};
+    return {text, tokenizer, split, vocabulary, min_frequency, valid, test, newline};
   }
   PairOptions pair_options() const {
     return {source, target, {tokenizer, vocabulary, min_frequency}, split};

@@ -17,9 +17,10 @@ namespace {
 std::string cache_name(const SplitTexts& corpus, const PrepareOptions& options) {
   const bool pieces = options.tokenizer == "bpe" || options.tokenizer == "unigram";
   const int64_t vocabulary = options.vocabulary.value_or(pieces ? kDefaultPieces : 0);
-  std::string all = fmt::format("{}\n{} {} {}\n{}\n{} {}\n", kTokenFormat, options.tokenizer,
+  std::string all = fmt::format("{}\n{} {} {}\n{}\n{} {} {}\n", kTokenFormat, options.tokenizer,
                                 vocabulary, options.min_frequency, fmt::join(options.split, "/"),
-                                corpus.own_texts(Split::kValid), corpus.own_texts(Split::kTest));
+                                corpus.own_texts(Split::kValid), corpus.own_texts(Split::kTest),
+                                kLineEnds[static_cast<int>(options.line_ends)]);
   for (const TextFingerprint& text : corpus.fingerprints()) {
     all += fmt::format("{} {} {}\n", text.sha256, text.bytes, text.path);
   }
@@ -47,6 +48,12 @@ TokenFile open_prepared(const PrepareOptions& options) {
                    "{}: was prepared with a vocabulary of {}, but data.vocabulary is {}: leave it "
                    "out, or prepare the text again",
                    file.path(), size, wanted);
+  const auto word = [](LineEnds line_ends) { return kLineEnds[static_cast<int>(line_ends)]; };
+  check<DataError>(file.line_ends() == options.line_ends,
+                   "{}: was prepared with line ends {}, but data.newline is {}: set data.newline: "
+                   "{}, or prepare the text again",
+                   file.path(), word(file.line_ends()), word(options.line_ends),
+                   word(file.line_ends()));
   return file;
 }
 

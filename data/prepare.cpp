@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "core/file/state_file.h"
-#include "data/chunks.h"
 #include "data/split_texts.h"
 #include "data/token_spool.h"
 
@@ -17,13 +16,13 @@ constexpr Split kSplits[] = {Split::kTrain, Split::kValid, Split::kTest};
 
 TokenSpool encode_part(const SplitTexts& corpus, Split split, const Tokenizer& tokenizer,
                        const std::string& out) {
-  const TextRange& range = corpus.part(split);
+  const std::string origin = corpus.part(split).text->origin();
   TokenSpool spool(out, token_type(tokenizer.vocabulary()));
-  for_each_chunk(
-      range, [&](std::string_view text) { return tokenizer.cut(text); },
-      [&](std::string_view piece, uint64_t) {
+  corpus.for_each_piece(
+      split, [&](std::string_view text) { return tokenizer.cut(text); },
+      [&](std::string_view piece, const TokenizerLearner::Place&) {
         try {
-          return encode_piece(tokenizer, piece, range.text->origin());
+          return encode_piece(tokenizer, piece, origin);
         } catch (const DataError&) {
           corpus.check_unchanged();  // what was learned from can be encoded, unless it changed
           throw;
@@ -36,6 +35,7 @@ TokenSpool encode_part(const SplitTexts& corpus, Split split, const Tokenizer& t
 void add_texts(Hdf5Writer& file, const SplitTexts& corpus) {
   StateWriter writer(file);
   file.integer("texts/count", static_cast<int64_t>(corpus.fingerprints().size()));
+  file.integer("texts/lf", corpus.line_ends() == LineEnds::kLf ? 1 : 0);
   for (size_t i = 0; i < corpus.fingerprints().size(); ++i) {
     TextFingerprint text = corpus.fingerprints()[i];
     visit_fingerprint(writer, fmt::format("texts/{}", i), text);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/line_ends.h"
 #include "data/token_file.h"
 
 namespace tapemeasure {
@@ -19,6 +20,7 @@ struct PrepareOptions {
   int64_t min_frequency = 1;
   /// Files of their own for these splits, which then take nothing of `texts`: see settle_split.
   std::vector<std::string> valid = {}, test = {};
+  LineEnds line_ends = LineEnds::kRaw;
 
   TokenizerOptions tokenizer_options() const { return {tokenizer, vocabulary, min_frequency}; }
 };

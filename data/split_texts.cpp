@@ -3,24 +3,26 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
-#include "data/chunks.h"
 
 namespace tapemeasure {
 
 namespace {
 
-/// The last code-point border at or before `offset`.
-uint64_t border(const Text& text, uint64_t offset) {
+/// The last code-point border at or before `offset`, and not between CR and LF if they are one.
+uint64_t border(const Text& text, uint64_t offset, LineEnds line_ends) {
   constexpr uint64_t kLongest = 4;
   if (offset >= text.size()) return text.size();
   const uint64_t begin = offset - std::min(offset, kLongest - 1);
   std::string window(std::min(text.size(), offset + kLongest) - begin, '\0');
   text.read(begin, window);
-  return begin + code_point_border(window, offset - begin);
+  const size_t found = code_point_border(window, offset - begin);
+  const bool split = found > 0 && window.substr(found - 1, 2) == "\r\n";
+  return begin + found - (split && line_ends == LineEnds::kLf ? 1 : 0);
 }
 
 /// The parts of a text by shares of its bytes.
-std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split) {
+std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split,
+                             LineEnds line_ends) {
   double total = 0, reached = 0;
   for (const double share : split) total += share;
   std::array<TextRange, 3> parts;
@@ -28,7 +30,8 @@ std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split)
   for (size_t part = 0; part < 3; ++part) {
     reached += split[part];
     const auto offset = static_cast<uint64_t>(static_cast<double>(text.size()) * reached / total);
-    const uint64_t end = part == 2 || reached == total ? text.size() : border(text, offset);
+    const uint64_t end =
+        part == 2 || reached == total ? text.size() : border(text, offset, line_ends);
     parts[part] = {&text, begin, end};
     begin = end;
   }
@@ -37,8 +40,8 @@ std::array<TextRange, 3> cut(const Text& text, const std::vector<double>& split)
 
 }  // namespace
 
-SplitTexts::SplitTexts(const PrepareOptions& options) {
-  parts_ = cut(add(options.texts, Split::kTrain), options.split);
+SplitTexts::SplitTexts(const PrepareOptions& options) : line_ends_(options.line_ends) {
+  parts_ = cut(add(options.texts, Split::kTrain), options.split, line_ends_);
   const auto own = [&](const std::vector<std::string>& paths, Split split) {
     if (paths.empty()) return;
     const Text& text = add(paths, split);
@@ -50,7 +53,8 @@ SplitTexts::SplitTexts(const PrepareOptions& options) {
 
 const Text& SplitTexts::add(const std::vector<std::string>& paths, Split split) {
   const Text& text = *texts_.emplace_back(std::make_unique<Text>(paths));
-  for (TextFingerprint& file : text.survey(notices_)) fingerprints_.push_back(std::move(file));
+  for (TextFingerprint& file : text.survey(line_ends_, notices_))
+    fingerprints_.push_back(std::move(file));
   own_[static_cast<size_t>(split)] = static_cast<int64_t>(paths.size());
   return text;
 }
@@ -64,13 +68,12 @@ std::shared_ptr<const Tokenizer> learn_tokenizer(const SplitTexts& corpus,
   const auto learner = make_learner(options);
   for (const Split split : {Split::kTrain, Split::kValid, Split::kTest}) {
     if (split != Split::kTrain && !learner->sees_all()) continue;
-    const TextRange& range = corpus.part(split);
     if (options.kind == "byte") continue;  // nothing depends on the text
-    for_each_chunk(
-        range, [&](std::string_view text) { return learner->cut(text); },
-        [&](std::string_view piece, uint64_t begin) {
+    corpus.for_each_piece(
+        split, [&](std::string_view text) { return learner->cut(text); },
+        [&](std::string_view piece, const TokenizerLearner::Place& place) {
           auto part = make_learner(options);
-          part->see(piece, [&](size_t offset) { return range.text->place(begin + offset); });
+          part->see(piece, place);
           return part;
         },
         [&](std::unique_ptr<TokenizerLearner> part) { learner->merge(*part); });

@@ -163,13 +163,14 @@ class Oddities {
     seen_ += piece.size();
   }
 
-  void tell(const Text& text, std::vector<std::string>& notices) const {
+  void tell(const Text& text, LineEnds line_ends, std::vector<std::string>& notices) const {
     for (const uint64_t mark : marks_) {
       notices.push_back(fmt::format("{}: a byte-order mark, kept as text", text.place(mark)));
     }
     if (returns_ > 0) {
-      notices.push_back(fmt::format("{}: {} CRLF and {} lone CR line ends are kept as text",
-                                    text.origin(), pairs_, returns_ - pairs_));
+      notices.push_back(fmt::format("{}: {} CRLF and {} lone CR line ends are {}", text.origin(),
+                                    pairs_, returns_ - pairs_,
+                                    line_ends == LineEnds::kLf ? "read as LF" : "kept as text"));
     }
     if (zeros_ > 0) {
       notices.push_back(fmt::format("{}: the first of {} NUL bytes, kept as text",
@@ -188,7 +189,8 @@ class Oddities {
 
 }  // namespace
 
-std::vector<TextFingerprint> Text::survey(std::vector<std::string>& notices) const {
+std::vector<TextFingerprint> Text::survey(LineEnds line_ends,
+                                          std::vector<std::string>& notices) const {
   std::vector<TextFingerprint> fingerprints;
   Oddities oddities;
   std::string piece;
@@ -202,7 +204,7 @@ std::vector<TextFingerprint> Text::survey(std::vector<std::string>& notices) con
     }
     fingerprints.push_back({file->path, static_cast<int64_t>(file->size), sum.hex()});
   }
-  oddities.tell(*this, notices);
+  oddities.tell(*this, line_ends, notices);
   return fingerprints;
 }
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/line_ends.h"
+
 namespace tapemeasure {
 
 /// What a text was when it was read.
@@ -36,8 +38,8 @@ class Text {
   /// "b.txt: byte 17 (line 2)": the file that holds an offset, and the place in it.
   std::string place(uint64_t offset) const;
   /// Reads everything once: the fingerprint of each file, and what there is to say of the text, a
-  /// line each: byte-order marks, CRLF line ends, NUL bytes.
-  std::vector<TextFingerprint> survey(std::vector<std::string>& notices) const;
+  /// line each: byte-order marks, CR in line ends, NUL bytes.
+  std::vector<TextFingerprint> survey(LineEnds line_ends, std::vector<std::string>& notices) const;
   /// Throws DataError if a file is not what it was when it was opened.
   void check_unchanged() const;
 

@@ -151,6 +151,9 @@ TokenFile::TokenFile(const std::string& path) : path_(path) {
       part.unknown = file.integer(place + "unknown");
       part.own_texts = file.integer("texts/" + name);
     }
+    // Files of before there was a choice lack it.
+    const bool lf = file.has("texts/lf") && file.integer("texts/lf") != 0;
+    line_ends_ = lf ? LineEnds::kLf : LineEnds::kRaw;
     for (int64_t i = 0; i < file.integer("texts/count"); ++i) {
       visit_fingerprint(reader, fmt::format("texts/{}", i), texts_.emplace_back());
     }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "data/line_ends.h"
 #include "data/text.h"
 #include "data/tokenizer.h"
 
@@ -86,6 +87,8 @@ class TokenFile {
   int64_t bytes(Split split) const;
   /// Tokens that stand for what the vocabulary does not have.
   int64_t unknown(Split split) const;
+  /// What became of the texts' line ends.
+  LineEnds line_ends() const { return line_ends_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   const std::vector<TextFingerprint>& texts() const { return texts_; }
 
@@ -93,6 +96,7 @@ class TokenFile {
   std::string path_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<TextFingerprint> texts_;
+  LineEnds line_ends_ = LineEnds::kRaw;
   struct Mapping;
   std::unique_ptr<Mapping> mapping_;
 };

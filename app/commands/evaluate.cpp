@@ -29,8 +29,9 @@ struct OwnText {
   std::vector<uint32_t> ids;
   EvaluationText text;
 
-  OwnText(const std::string& path, const Tokenizer& tokenizer) {
-    const std::string bytes = read_file(path);
+  OwnText(const std::string& path, const Tokenizer& tokenizer, LineEnds line_ends) {
+    const std::string raw = read_file(path);
+    const std::string bytes = line_ends == LineEnds::kLf ? with_lf(raw) : raw;
     std::vector<int32_t> tokens;
     tokenizer.encode(bytes, path, tokens);
     ids.assign(tokens.begin(), tokens.end());
@@ -144,7 +145,7 @@ struct Source : EvaluationPart {
                        "a whole",
                        arguments.text);
     if (!arguments.text.empty() && !prepared) {
-      own.emplace(arguments.text, *saved.model->tokenizer);
+      own.emplace(arguments.text, *saved.model->tokenizer, saved.experiment.data.newline);
       text = own->text;
       part = {text.tokens, {}, text.origin};
       return;

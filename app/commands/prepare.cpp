@@ -14,6 +14,7 @@ namespace {
 struct PrepareArguments {
   PrepareOptions options;
   std::string split = "90/5/5";
+  std::string newline = kLineEnds[0];
   std::string out;
 };
 
@@ -51,6 +52,7 @@ int run(PrepareArguments arguments, bool split_given) {
                      "--out wants a name that ends in .h5, by which data.text knows a prepared "
                      "text, got '{}'",
                      arguments.out);
+  if (arguments.newline == "lf") arguments.options.line_ends = LineEnds::kLf;
   Log log;
   const PrepareReport report = prepare(arguments.options, arguments.out);
   for (const std::string& notice : report.notices) log.warn("{}", notice);
@@ -81,6 +83,9 @@ void add_prepare(CLI::App& app, Action& action) {
                                         "shares of train/valid/test by bytes; 0 for those with "
                                         "files of their own");
   split->capture_default_str();
+  verb->add_option("--newline", arguments->newline, "line ends: raw keeps them, lf makes them LF")
+      ->check(CLI::IsMember({"raw", "lf"}))
+      ->capture_default_str();
   verb->add_option("--valid", arguments->options.valid, "validation text of its own")
       ->allow_extra_args(false);
   verb->add_option("--test", arguments->options.test, "test text of its own")

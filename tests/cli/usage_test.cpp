@@ -20,7 +20,8 @@ using UsageTest = testing::TrainedRun;
 // line here.
 const std::map<std::string, std::set<std::string>> kFlags = {
     {"prepare",
-     {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test"}},
+     {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test",
+      "--newline"}},
     {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache", "--watch"}},
     {"resume", {"--set", "--cache", "--watch"}},
     {"evaluate",

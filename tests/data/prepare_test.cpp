@@ -10,6 +10,7 @@
 #include "core/utf8.h"
 #include "data/prepare.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/data/hostile_texts.h"
 
 namespace tapemeasure {
 namespace {
@@ -141,6 +142,72 @@ TEST_F(PrepareTest, LineEndsAreKeptAndNoticed) {
   EXPECT_TRUE(noticed("2 CRLF and 1 lone CR line ends are kept as text"));
   prepared("a\nb\n");
   EXPECT_TRUE(report_.notices.empty());
+}
+
+// R134: one stream of tokens for all three, in pieces and parts that begin anywhere.
+TEST_F(PrepareTest, LineEndsMayBeReadAsOne) {
+  std::string lf;
+  while (lf.size() < (3 << 20)) lf += testing::prose(50) + "\n\n";
+  const auto with = [&](const char* end) {
+    std::string text;
+    for (const char c : lf) text += c == '\n' ? end : std::string(1, c);
+    return text;
+  };
+  for (const char* kind : {"byte", "char", "word", "bpe", "unigram"}) {
+    PrepareOptions options{{""}, kind, {1, 0, 0}};
+    options.line_ends = LineEnds::kLf;
+    if (kind[0] == 'b' && kind[1] == 'p') options.vocabulary = 300;
+    if (kind[0] == 'u') options.vocabulary = 300;
+    std::vector<std::vector<int32_t>> streams;
+    std::string hash;
+    for (const char* end : {"\n", "\r\n", "\r"}) {
+      options.texts = {folder_.write("text.txt", with(end))};
+      report_ = prepare(options, folder_.path("text.h5"));
+      const TokenFile file(folder_.path("text.h5"));
+      const TokenSpan tokens = file.tokens(Split::kTrain);
+      streams.emplace_back(static_cast<size_t>(tokens.size()));
+      tokens.copy(0, tokens.size(), streams.back().data());
+      EXPECT_EQ(streams.back(), streams[0]) << kind;
+      EXPECT_EQ(report_.bytes, static_cast<int64_t>(lf.size())) << kind;
+      if (hash.empty()) hash = file.tokenizer()->hash();
+      EXPECT_EQ(file.tokenizer()->hash(), hash) << kind;
+      EXPECT_EQ(report_.notices.empty(), end[0] == '\n');
+    }
+    EXPECT_TRUE(noticed(" lone CR line ends are read as LF"));
+  }
+}
+
+TEST_F(PrepareTest, NoPartBeginsInALineEnd) {
+  const std::string text = "ab\r\ncd\r\nef\r\n";
+  for (int share = 0; share <= 12; ++share) {
+    PrepareOptions options{
+        {folder_.write("text.txt", text)}, "byte", {0.5 + share, 12.5 - share, 0}};
+    options.line_ends = LineEnds::kLf;
+    prepare(options, folder_.path("text.h5"));
+    EXPECT_EQ(text_of(TokenFile(folder_.path("text.h5"))), "ab\ncd\nef\n") << share;
+  }
+}
+
+// Texts are read 2 MiB at a time.
+TEST_F(PrepareTest, NoPieceBeginsInALineEnd) {
+  const std::string text((2 << 20) - 1, 'x');
+  PrepareOptions options{{folder_.write("text.txt", text + "\r\ny\r")}, "byte", {1, 0, 0}};
+  options.line_ends = LineEnds::kLf;
+  prepare(options, folder_.path("text.h5"));
+  EXPECT_EQ(text_of(TokenFile(folder_.path("text.h5"))).substr(text.size()), "\ny\n");
+}
+
+// Messages speak of the file, not of what was made of it.
+TEST_F(PrepareTest, PlacesAreThoseOfTheFile) {
+  PrepareOptions options{{folder_.write("text.txt", "a\r\nb\r\nc\xFF\r\n")}, "char", {1, 0, 0}};
+  options.line_ends = LineEnds::kLf;
+  try {
+    prepare(options, folder_.path("text.h5"));
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("text.txt: byte 7 (line 3)"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(PrepareTest, ZerosAreKeptAndNoticed) {

@@ -134,7 +134,7 @@ TEST(Prepare, SplitsMayHaveFilesOfTheirOwn) {
 TEST(Prepare, EveryOptionHasItsOwnCachedFile) {
   const TemporaryFolder folder;
   const std::string a = folder.write("a.txt", prose(50)), b = folder.write("b.txt", prose(40));
-  std::vector<PrepareOptions> all(7, PrepareOptions{{a}, "word", {90, 5, 5}});
+  std::vector<PrepareOptions> all(8, PrepareOptions{{a}, "word", {90, 5, 5}});
   all[1].vocabulary = 5;
   all[2].min_frequency = 2;
   all[3].valid = {b};
@@ -142,6 +142,7 @@ TEST(Prepare, EveryOptionHasItsOwnCachedFile) {
   all[5].texts = {a, b};
   all[6].tokenizer = "bpe";
   all[6].vocabulary = 300;
+  all[7].line_ends = LineEnds::kLf;
   std::vector<std::string> paths, notices;
   for (const PrepareOptions& options : all) {
     paths.push_back(cached_token_file(options, folder.path("cache"), notices).path());
@@ -152,6 +153,18 @@ TEST(Prepare, EveryOptionHasItsOwnCachedFile) {
   cached_token_file(all[1], folder.path("cache"), notices);  // prepared before: said again
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_TRUE(notices[0].starts_with("<unk>: ")) << notices[0];
+}
+
+TEST(Prepare, APreparedFileOfOtherLineEndsIsRefused) {
+  const TemporaryFolder folder;
+  PrepareOptions options{{folder.write("a.txt", prose())}, "byte", {90, 5, 5}};
+  options.line_ends = LineEnds::kLf;
+  prepare(options, folder.path("a.h5"));
+  options.texts = {folder.path("a.h5")};
+  std::vector<std::string> notices;
+  EXPECT_EQ(cached_token_file(options, "", notices).line_ends(), LineEnds::kLf);
+  options.line_ends = LineEnds::kRaw;
+  EXPECT_THROW(cached_token_file(options, "", notices), DataError);
 }
 
 TEST(Prepare, APreparedFileOfAnotherSizeIsRefused) {
