@@ -67,19 +67,13 @@ TEST_P(Paper, PlansAndStarts) {
   EXPECT_EQ(planned.code, 0) << planned.err;
   const Plan plan = Plan::read(path);
   const Experiment base = plan.base_experiment();
-  std::vector<std::string> small = {"data.tokenizer=char",
-                                    "data.vocabulary=null",
-                                    "data.split=[80, 10, 10]",
-                                    "model.layers=1",
-                                    "model.vocabulary=null",
-                                    "model.width=16",
-                                    "model.heads=2",
-                                    "model.head_width=8",
-                                    "model.feedforward=16",
-                                    "model.context=16",
-                                    "trainer.steps=1",
-                                    "trainer.batch_tokens=64",
-                                    "trainer.micro_batch_tokens=null"};
+  std::vector<std::string> small = {"data.tokenizer=char",     "data.vocabulary=null",
+                                    "data.split=[80, 10, 10]", "model.layers=1",
+                                    "model.vocabulary=null",   "model.width=16",
+                                    "model.heads=2",           "model.head_width=8",
+                                    "model.feedforward=16",    "model.context=128",
+                                    "trainer.steps=2",         "schedule.warmup_steps=1",
+                                    "trainer.batch_tokens=256", "trainer.micro_batch_tokens=null"};
   if (base.objective.kind == "translation") {
     small.insert(small.end(), {"data.source=tiny.txt", "data.target=tiny.txt"});
   } else {
@@ -94,7 +88,7 @@ TEST_P(Paper, PlansAndStarts) {
   const Outcome started = run_program(words, folder.path(""));
   const std::string metrics = folder.path("out/runs/" + cell.name() + "/metrics.jsonl");
   ASSERT_TRUE(fs::exists(metrics)) << started.err;
-  EXPECT_NE(read_file(metrics).find("\"step\":1"), std::string::npos) << started.err;
+  EXPECT_NE(read_file(metrics).find("\"step\": 2,"), std::string::npos) << started.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ablations, Paper, ::testing::ValuesIn(plans("paper")), name_of);
