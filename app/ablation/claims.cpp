@@ -176,6 +176,12 @@ std::string name_of(Verdict verdict) {
   throw Error("no verdict");
 }
 
+int64_t tested_claims(const Plan& plan) {
+  return std::count_if(plan.claims.begin(), plan.claims.end(), [](const Claim& claim) {
+    return claim.kind != ClaimKind::kRatioAbove && claim.kind != ClaimKind::kDifferenceAbove;
+  });
+}
+
 JudgedClaim judge(const Plan& plan, const Claim& claim, const Values& values) {
   JudgedClaim judged;
   for (const std::vector<Operand>& comparison : claim.comparisons)

@@ -35,6 +35,9 @@ struct JudgedClaim {
 /// The level of every test.
 inline constexpr double kSignificance = 0.05;
 
+/// How many of the plan's claims are judged by tests, and so may come out by chance.
+int64_t tested_claims(const Plan& plan);
+
 JudgedClaim judge(const Plan& plan, const Claim& claim, const Values& values);
 
 }  // namespace tapemeasure

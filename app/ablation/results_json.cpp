@@ -119,8 +119,8 @@ std::string results_json(const Plan& plan, const AblationResults& results) {
   root["claims"] = Json::array();
   for (size_t i = 0; i < plan.claims.size(); ++i)
     root["claims"].push_back(claim_json(plan, plan.claims[i], results.claims[i]));
-  root["chance"] = {{"verdicts", plan.claims.size()},
-                    {"expected", kSignificance * static_cast<double>(plan.claims.size())}};
+  root["chance"] = {{"verdicts", tested_claims(plan)},
+                    {"expected", kSignificance * static_cast<double>(tested_claims(plan))}};
   return root.dump(1) + "\n";
 }
 

@@ -143,10 +143,12 @@ std::string claims_text(const Plan& plan, const AblationResults& results) {
                      row_text(std::vector<std::string>(7, "---"));
   for (size_t i = 0; i < plan.claims.size(); ++i)
     text += claim_row(plan, plan.claims[i], results.claims[i]);
-  text += fmt::format(
-      "\nOf {} verdicts at p < {}, chance alone would give {:.2f} that hold and as many that are "
-      "contradicted.\n",
-      plan.claims.size(), kSignificance, kSignificance * static_cast<double>(plan.claims.size()));
+  if (const int64_t tested = tested_claims(plan); tested > 0) {
+    text += fmt::format(
+        "\nOf {} verdicts at p < {}, chance alone would give {:.2f} that hold and as many that are "
+        "contradicted.\n",
+        tested, kSignificance, kSignificance * static_cast<double>(tested));
+  }
   for (const Claim& claim : plan.claims)
     if (!claim.note.empty()) text += fmt::format("\n- {}: {}\n", claim.id, claim.note);
   return text;
