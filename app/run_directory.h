@@ -8,10 +8,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -45,25 +47,6 @@ class RunDirectory {
 
  private:
   std::string path_;
-};
-
-/// Holds a folder for one process; given back on destruction. A lock whose process is gone is taken
-/// over.
-class FolderLock {
- public:
-  /// Throws CheckpointError naming pid and host when another process holds it and does not leave
-  /// within `patience`. `worker` is what such a process is called: "trainer".
-  FolderLock(const std::string& folder, const std::string& worker,
-             std::chrono::seconds patience = {});
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  /// Returns who else holds it, or "".
-  std::string take();
-  std::string path_;
-  int descriptor_ = -1;
 };
 
 /// Holds a run directory for one trainer.

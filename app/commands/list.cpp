@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // list: what runs there are and how far they came.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -28,18 +24,6 @@ struct RunLine {
   std::string measure;  // what its losses are per: they compare with those of the same alone
   int64_t step = 0, planned = 0;
 };
-
-/// "pid N on HOST" of the process that trains there now, or "".
-std::string trainer_of(const RunDirectory& directory) {
-  const int lock = open(directory.file("lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0) return "";
-  char holder[512] = "";
-  const bool held = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  const ssize_t size = held ? read(lock, holder, sizeof holder - 1) : 0;
-  close(lock);
-  if (!held) return "";
-  return size > 0 ? std::string(holder, static_cast<size_t>(size)) : "pid unknown";
-}
 
 /// The last step of the metrics and their lowest validation loss.
 void read_metrics(const RunDirectory& directory, RunLine& line) {
@@ -72,7 +56,7 @@ RunLine line_of(const RunDirectory& directory) {
                                experiment.objective.kind, experiment.data.tokenizer,
                                experiment.model.vocabulary.value_or(0));
     read_metrics(directory, line);
-    const std::string trainer = trainer_of(directory);
+    const std::string trainer = lock_holder(directory.path());
     if (!trainer.empty()) {
       line.state = "training (" + trainer + ")";
     } else if (fs::exists(directory.file("results.json"))) {

@@ -172,7 +172,8 @@ void add_log(const std::string& path, Json& json) {
 
 std::string state_of(const RunDirectory& directory, const Json& results) {
   if (results.is_object()) return results.value("state", "");
-  return fs::exists(directory.file("lock")) ? "running" : "without results";
+  // A run that was killed leaves its lock file behind.
+  return lock_holder(directory.path()).empty() ? "without results" : "running";
 }
 
 }  // namespace
