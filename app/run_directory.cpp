@@ -3,13 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/file/atomic_file.h"
 
 namespace tapemeasure {
 
@@ -66,27 +62,6 @@ void RunDirectory::set_aside(int64_t step) const {
   std::error_code error;
   fs::rename(checkpoint(step), checkpoint(step) + ".damaged", error);
   check<CheckpointError>(!error, "{}: cannot be renamed: {}", checkpoint(step), error.message());
-}
-
-void RunDirectory::cut_metrics(int64_t step) const {
-  const std::string path = file("metrics.jsonl");
-  if (!fs::exists(path)) return;
-  std::string kept, superseded, line;
-  std::ifstream in(path);
-  while (std::getline(in, line)) {
-    const bool whole = !in.eof();
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    const bool counted =
-        whole && row.is_object() && row.contains("step") && row["step"].is_number_integer();
-    const bool keep = counted && row["step"].get<int64_t>() <= step;
-    (keep ? kept : superseded) += line + "\n";
-  }
-  if (superseded.empty()) return;
-  const std::string aside = file("metrics.superseded.jsonl");
-  std::ofstream out(aside, std::ios::app);
-  check<CheckpointError>(bool(out << superseded << std::flush), "{}: cannot be written: {}", aside,
-                         std::strerror(errno));
-  write_atomically(path, kept);
 }
 
 std::string fresh_run_path(const std::string& config_path) {

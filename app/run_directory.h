@@ -41,9 +41,6 @@ class RunDirectory {
   /// Renames a checkpoint to NAME.damaged: kept for a person to look at, no longer one of the
   /// run's.
   void set_aside(int64_t step) const;
-  /// Cuts metrics.jsonl behind the rows of `step`; those cut go to metrics.superseded.jsonl, and so
-  /// does a last line that was only half written.
-  void cut_metrics(int64_t step) const;
 
  private:
   std::string path_;

@@ -7,6 +7,7 @@
 
 #include "app/commands/commands.h"
 #include "app/experiment.h"
+#include "app/metrics.h"
 #include "app/results.h"
 #include "app/run_directory.h"
 #include "core/config/config.h"
@@ -31,11 +32,9 @@ void read_metrics(const RunDirectory& directory, RunLine& line) {
   double best = 0;
   bool measured = false;
   for (std::string text; std::getline(in, text);) {
-    const auto row = nlohmann::json::parse(text, nullptr, false);
-    if (!row.is_object()) continue;  // half written
-    const auto step = row.find("step");
-    if (step == row.end() || !step->is_number_integer()) continue;
-    line.step = std::max(line.step, step->get<int64_t>());
+    const auto row = parse_row(text);
+    if (row.is_null()) continue;
+    line.step = std::max(line.step, row["step"].get<int64_t>());
     const auto loss = row.find("validation_loss");
     if (loss == row.end() || !loss->is_number()) continue;
     best = measured ? std::min(best, loss->get<double>()) : loss->get<double>();
@@ -52,9 +51,9 @@ RunLine line_of(const RunDirectory& directory) {
     const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
     line.method = experiment.model.position.kind;
     line.planned = experiment.trainer.steps;
-    line.measure = fmt::format("objective {}, tokenizer {}, vocabulary {}",
-                               experiment.objective.kind, experiment.data.tokenizer,
-                               experiment.model.vocabulary.value_or(0));
+    line.measure =
+        fmt::format("objective {}, tokenizer {}, vocabulary {}", experiment.objective.kind,
+                    experiment.data.tokenizer, experiment.model.vocabulary.value_or(0));
     read_metrics(directory, line);
     const std::string trainer = lock_holder(directory.path());
     if (!trainer.empty()) {
