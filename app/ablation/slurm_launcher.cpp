@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Cells as elements of job arrays.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
