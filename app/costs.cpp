@@ -159,35 +159,54 @@ int64_t remembered(const Experiment& experiment) {
   return m.memory > 0 ? m.layers * experiment.sequences() * m.memory * m.width : 0;
 }
 
+/// Parameters by part of the model, in the order in which the parts were made.
+std::vector<std::pair<std::string, int64_t>> parts_of(const ParameterStore& store) {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  std::map<std::string, size_t> index;
+  for (const Parameter& parameter : store.all()) {
+    const std::string part = part_of(parameter.name);
+    const auto [place, fresh] = index.try_emplace(part, parts.size());
+    if (fresh) parts.emplace_back(part, 0);
+    parts[place->second].second += parameter.shape.count();
+  }
+  return parts;
+}
+
+/// What an update rule keeps beside the weights.
+struct Kept {
+  int64_t numbers = 0, tensors = 0;
+};
+
+Kept kept_by(const UpdateRuleOptions& rule, const ParameterStore& store) {
+  const SlotProbe probe(rule);
+  Kept kept;
+  for (const Parameter& parameter : store.all()) {
+    const Slots& slots = probe.of(parameter);
+    const int64_t count = parameter.shape.count(), columns = parameter.shape[-1];
+    kept.numbers +=
+        slots.elements * count + slots.rows * (count / columns) + slots.columns * columns;
+    kept.tensors += slots.tensors();
+  }
+  return kept;
+}
+
 }  // namespace
 
 Costs costs_of(const Experiment& experiment) {
   const ModelOptions& m = experiment.model;
   ParameterStore store;
   const LanguageModel model(m, Scope(store));
+  const Kept kept = kept_by(*experiment.optimizer.options, store);
+  const int64_t tensors =
+      static_cast<int64_t>(store.all().size()) + kept.tensors + (m.memory > 0 ? m.layers : 0);
+  const auto size = static_cast<int64_t>(size_of(experiment.dtype()));
   Costs costs;
-  std::map<std::string, size_t> index;
-  for (const Parameter& parameter : store.all()) {
-    const std::string part = part_of(parameter.name);
-    const auto [place, fresh] = index.try_emplace(part, costs.parts.size());
-    if (fresh) costs.parts.emplace_back(part, 0);
-    costs.parts[place->second].second += parameter.shape.count();
-  }
+  costs.parts = parts_of(store);
   costs.parameters = store.count();
   // A multiplication and an addition each, forward once and backward twice.
   costs.flops_per_token = 6 * (weights_met(m, store) + attention_products(m));
-  const auto size = static_cast<int64_t>(size_of(experiment.dtype()));
-  const SlotProbe probe(*experiment.optimizer.options);
-  int64_t kept = 0, tensors = 0;
-  for (const Parameter& parameter : store.all()) {
-    const Slots& slots = probe.of(parameter);
-    const int64_t count = parameter.shape.count(), columns = parameter.shape[-1];
-    kept += slots.elements * count + slots.rows * (count / columns) + slots.columns * columns;
-    tensors += 1 + slots.tensors();
-  }
-  costs.state_bytes = size * (2 * costs.parameters + kept);
-  if (m.memory > 0) tensors += m.layers;
-  costs.checkpoint_bytes = size * (costs.parameters + kept + remembered(experiment)) +
+  costs.state_bytes = size * (2 * costs.parameters + kept.numbers);
+  costs.checkpoint_bytes = size * (costs.parameters + kept.numbers + remembered(experiment)) +
                            tensors * kBytesPerTensor + kBytesPerCheckpoint;
   costs.activation_bytes = size * kept_per_token(m) * experiment.micro_sequences() * m.context;
   return costs;

@@ -59,8 +59,6 @@ Json to_json(const Evaluation& e) {
 
 }  // namespace
 
-std::string json_number(double value) { return std::isfinite(value) ? Json(value).dump() : "null"; }
-
 std::string measures_text(const Evaluation& e) {
   if (e.objective == "causal") {
     return fmt::format(", {:.4f} bits per character, {:.4f} per byte", e.bits_per_character(),
@@ -71,24 +69,6 @@ std::string measures_text(const Evaluation& e) {
     text += fmt::format(", exact match {:.2f} % of {}", 100 * e.exact_match(), e.answers);
   }
   return text;
-}
-
-std::string metrics_row(int64_t step, const Evaluation& e) {
-  if (e.objective != "causal") {
-    Json row = {{"step", step},
-                {"validation_loss", e.loss()},
-                {"objective", e.objective},
-                {"unit", e.unit}};
-    if (e.answers > 0) row["exact_match"] = e.exact_match();
-    return row.dump();
-  }
-  const Json row = {{"step", step},
-                    {"validation_loss", e.loss()},
-                    {"bits_per_token", e.bits_per_token()},
-                    {"bits_per_character", e.bits_per_character()},
-                    {"bits_per_word", e.bits_per_word()},
-                    {"bits_per_byte", e.bits_per_byte()}};
-  return row.dump();
 }
 
 std::string evaluation_json(const Evaluation& evaluation) { return to_json(evaluation).dump(2); }

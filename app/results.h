@@ -26,13 +26,9 @@ struct RunResults {
   static RunResults read(const std::string& path);
 };
 
-/// The shortest text that reads back to the same double; null when it is not finite.
-std::string json_number(double value);
 /// What stands behind a loss for people: ", 2.03 bits per character, ..." or ", exact match 98.2
 /// %".
 std::string measures_text(const Evaluation& evaluation);
-/// A validation row of metrics.jsonl.
-std::string metrics_row(int64_t step, const Evaluation& evaluation);
 /// An evaluation as a JSON object: protocol, nats, denominators, and all that follows from them.
 std::string evaluation_json(const Evaluation& evaluation);
 /// "1 h 02 min", "3 min 20 s", "12 s".

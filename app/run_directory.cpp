@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "app/run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "core/error.h"
-#include "core/file/atomic_file.h"
 
 namespace tapemeasure {
 
@@ -58,11 +48,7 @@ void RunDirectory::create() const {
   create_folders();
 }
 
-void RunDirectory::create_folders() const {
-  std::error_code error;
-  fs::create_directories(file("checkpoints"), error);
-  check<CheckpointError>(!error, "{}: cannot make the run directory: {}", path_, error.message());
-}
+void RunDirectory::create_folders() const { make_folder(file("checkpoints")); }
 
 void RunDirectory::rotate(int64_t keep) const {
   const std::vector<int64_t> steps = checkpoints();
@@ -76,77 +62,6 @@ void RunDirectory::set_aside(int64_t step) const {
   std::error_code error;
   fs::rename(checkpoint(step), checkpoint(step) + ".damaged", error);
   check<CheckpointError>(!error, "{}: cannot be renamed: {}", checkpoint(step), error.message());
-}
-
-void RunDirectory::cut_metrics(int64_t step) const {
-  const std::string path = file("metrics.jsonl");
-  if (!fs::exists(path)) return;
-  std::string kept, superseded, line;
-  std::ifstream in(path);
-  while (std::getline(in, line)) {
-    const bool whole = !in.eof();
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    const bool counted =
-        whole && row.is_object() && row.contains("step") && row["step"].is_number_integer();
-    const bool keep = counted && row["step"].get<int64_t>() <= step;
-    (keep ? kept : superseded) += line + "\n";
-  }
-  if (superseded.empty()) return;
-  const std::string aside = file("metrics.superseded.jsonl");
-  std::ofstream out(aside, std::ios::app);
-  check<CheckpointError>(bool(out << superseded << std::flush), "{}: cannot be written: {}", aside,
-                         std::strerror(errno));
-  write_atomically(path, kept);
-}
-
-namespace {
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-}  // namespace
-
-std::string FolderLock::take() {
-  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot write here: {}", folder_of(path_),
-                         std::strerror(errno));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    char holder[512] = "";
-    const ssize_t size = read(descriptor_, holder, sizeof holder - 1);
-    close(descriptor_);
-    return size > 0 ? holder : "unknown";
-  }
-  struct stat named {
-  }, held{};
-  const bool same = stat(path_.c_str(), &named) == 0 && fstat(descriptor_, &held) == 0 &&
-                    named.st_ino == held.st_ino;
-  if (same) return "";
-  close(descriptor_);
-  return "it has just left: try again";
-}
-
-FolderLock::FolderLock(const std::string& folder, const std::string& worker,
-                       std::chrono::seconds patience)
-    : path_(folder + "/lock") {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  std::string holder = take();
-  while (!holder.empty() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    holder = take();
-  }
-  check<CheckpointError>(holder.empty(), "{}: another {} is at work here ({})", folder, worker,
-                         holder);
-  const std::string text = fmt::format("pid {} on {}", getpid(), host_name());
-  const bool written = ftruncate(descriptor_, 0) == 0 &&
-                       write(descriptor_, text.data(), text.size()) == ssize_t(text.size());
-  check<CheckpointError>(written, "{}: cannot write the lock: {}", path_, std::strerror(errno));
-}
-
-FolderLock::~FolderLock() {
-  // The name goes first, while the lock is still held.
-  unlink(path_.c_str());
-  close(descriptor_);
 }
 
 std::string fresh_run_path(const std::string& config_path) {

@@ -8,10 +8,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -39,31 +41,9 @@ class RunDirectory {
   /// Renames a checkpoint to NAME.damaged: kept for a person to look at, no longer one of the
   /// run's.
   void set_aside(int64_t step) const;
-  /// Cuts metrics.jsonl behind the rows of `step`; those cut go to metrics.superseded.jsonl, and so
-  /// does a last line that was only half written.
-  void cut_metrics(int64_t step) const;
 
  private:
   std::string path_;
-};
-
-/// Holds a folder for one process; given back on destruction. A lock whose process is gone is taken
-/// over.
-class FolderLock {
- public:
-  /// Throws CheckpointError naming pid and host when another process holds it and does not leave
-  /// within `patience`. `worker` is what such a process is called: "trainer".
-  FolderLock(const std::string& folder, const std::string& worker,
-             std::chrono::seconds patience = {});
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  /// Returns who else holds it, or "".
-  std::string take();
-  std::string path_;
-  int descriptor_ = -1;
 };
 
 /// Holds a run directory for one trainer.

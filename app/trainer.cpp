@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "app/trainer.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
+#include "app/announcement.h"
 #include "app/checkpoint.h"
+#include "app/metrics.h"
 #include "app/objective_evaluation.h"
 #include "app/results.h"
 #include "app/saved_model.h"
@@ -23,13 +20,6 @@ namespace {
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-/// "blocks.*.attention.query.bias": one name for the same parameter of every block.
-std::string folded_name(const std::string& name) {
-  constexpr std::string_view kBlocks = "blocks.";
-  if (!name.starts_with(kBlocks)) return name;
-  return "blocks.*" + name.substr(name.find('.', kBlocks.size()));
-}
 }  // namespace
 
 Trainer::Trainer(const Experiment& experiment, const Corpus& corpus, const RunDirectory& directory,
@@ -39,8 +29,7 @@ Trainer::Trainer(const Experiment& experiment, const Corpus& corpus, const RunDi
       directory_(directory),
       log_(log),
       model_(experiment, corpus.tokenizer),
-      learner_(experiment, model_, corpus),
-      metrics_(nullptr, std::fclose) {}
+      learner_(experiment, model_, corpus) {}
 
 void Trainer::visit_state(StateVisitor& v) {
   learner_.visit_state(v);
@@ -102,82 +91,18 @@ int64_t Trainer::restore() {
 }
 
 void Trainer::announce() {
-  const int64_t micro = experiment_.micro_sequences(), sequences = experiment_.sequences();
-  log_.info("{} parameters, vocabulary {} ({}{}), position {}", model_.store.count(),
-            model_.tokenizer->vocabulary() + model_.specials.count(), model_.tokenizer->kind(),
-            model_.specials.names.empty()
-                ? ""
-                : fmt::format(" and {}", fmt::join(model_.specials.names, " ")),
-            experiment_.model.position.kind);
-  log_.info("objective {}", experiment_.objective.kind);
-  const int64_t tokens = corpus_.training_tokens();
-  if (corpus_.pairs) {
-    log_.info("{} training tokens; a step takes at most {}, {} at once", tokens,
-              experiment_.trainer.batch_tokens, *experiment_.trainer.micro_batch_tokens);
-  } else {
-    log_.info("{}a step takes {} sequences of {} tokens, {} at once: {} pass{}",
-              tokens > 0 ? fmt::format("{} training tokens; ", tokens) : "", sequences,
-              experiment_.model.context, micro, (sequences + micro - 1) / micro,
-              sequences > micro ? "es" : "");
+  for (const std::string& line : announcement(experiment_, corpus_, model_, learner_.optimizer())) {
+    log_.info("{}", line);
   }
-  announce_decay();
-  log_.info("{}", describe_machine());
-  log_.info("expected first loss: about ln {} = {:.3f} nats", model_.predicted(),
-            std::log(static_cast<double>(model_.predicted())));
   if (experiment_.trainer.save_every > 0) {
     log_.info("checkpoints every {} steps in {}", experiment_.trainer.save_every,
               directory_.file("checkpoints"));
   }
 }
 
-void Trainer::announce_decay() {
-  const double decay = experiment_.optimizer.options->weight_decay;
-  if (decay == 0) return;
-  size_t decaying = 0;
-  std::vector<std::string> others;  // in creation order
-  for (const Parameter& parameter : model_.store.all()) {
-    if (learner_.optimizer().decays(parameter)) {
-      ++decaying;
-      continue;
-    }
-    const std::string name = folded_name(parameter.name);
-    if (std::find(others.begin(), others.end(), name) == others.end()) others.push_back(name);
-  }
-  log_.info("weight decay {} on {} of {} tensors{}{}", decay, decaying, model_.store.all().size(),
-            others.empty() ? "" : ", not on: ", fmt::join(others, " "));
-}
-
 bool Trainer::due(int64_t every) const {
   const int64_t done = learner_.steps_done();
   return done == experiment_.trainer.steps || (every > 0 && done % every == 0);
-}
-
-/// Opens what rows go to, without those behind the step.
-void Trainer::begin_rows() {
-  const std::string path = directory_.file("metrics.jsonl");
-  directory_.cut_metrics(learner_.steps_done());
-  metrics_.reset(std::fopen(path.c_str(), "a"));
-  check<CheckpointError>(metrics_ != nullptr, "{}: cannot be written", path);
-  try {
-    events_ = std::make_unique<EventFile>(directory_.file("tensorboard"), path);
-  } catch (const CheckpointError& error) {
-    log_.warn("no TensorBoard files: {}", error.what());
-  }
-}
-
-/// TensorBoard's files only repeat metrics.jsonl: they stop no run.
-void Trainer::mirror_row(const std::string& row) {
-  if (!events_ || (events_->add(row) && events_->flush_sometimes())) return;
-  log_.warn("no more TensorBoard files: cannot write: {}", std::strerror(errno));
-  events_.reset();
-}
-
-void Trainer::write_row(const std::string& row) {
-  const std::string path = directory_.file("metrics.jsonl");
-  const bool written =
-      std::fputs((row + "\n").c_str(), metrics_.get()) >= 0 && std::fflush(metrics_.get()) == 0;
-  check<CheckpointError>(written, "{}: cannot write: {}", path, std::strerror(errno));
-  mirror_row(row);
 }
 
 void Trainer::log_step(const StepReport& report) {
@@ -189,11 +114,7 @@ void Trainer::log_step(const StepReport& report) {
   const double share = ++steps_here_ == 1 ? 1 : 0.05;
   tokens_per_second_ += share * (rate - tokens_per_second_);
   mean_loss_ += share * (report.loss - mean_loss_);
-  write_row(fmt::format(
-      "{{\"step\": {}, \"loss\": {}, \"learning_rate\": {}, \"gradient_norm\": {}, "
-      "\"epoch\": {:.4f}, \"tokens_per_second\": {:.0f}}}",
-      learner_.steps_done(), json_number(report.loss), json_number(report.learning_rate),
-      json_number(report.gradient_norm), report.epoch, rate));
+  metrics_->write(training_row(learner_.steps_done(), report, rate));
 }
 
 void Trainer::show_progress(const StepReport& report, bool last) {
@@ -255,7 +176,7 @@ void Trainer::evaluate_now() {
     return;
   }
   const Evaluation& result = *last_evaluation_;
-  write_row(metrics_row(learner_.steps_done(), result));
+  metrics_->write(validation_row(learner_.steps_done(), result));
   log_.info("step {}: validation loss {:.4f} nats{}", learner_.steps_done(), result.loss(),
             measures_text(result));
   if (std::isfinite(result.loss()) && (best_step_ == 0 || result.loss() < best_loss_)) {
@@ -297,9 +218,7 @@ void Trainer::save(const std::string& path) {
 
 void Trainer::save_now() {
   if (saved_at_ != learner_.steps_done()) {
-    // A checkpoint promises the rows up to its step.
-    check<CheckpointError>(!metrics_ || fsync(fileno(metrics_.get())) == 0, "{}: cannot write: {}",
-                           directory_.file("metrics.jsonl"), std::strerror(errno));
+    if (metrics_) metrics_->sync();  // a checkpoint promises the rows up to its step
     save(directory_.checkpoint(learner_.steps_done()));
     saved_at_ = learner_.steps_done();
   }
@@ -332,7 +251,7 @@ void Trainer::write_results(const std::string& state) {
 }
 
 Stop Trainer::train() {
-  begin_rows();
+  metrics_.emplace(directory_, learner_.steps_done(), log_);
   // What an earlier end came to is no longer so.
   std::error_code none;
   std::filesystem::remove(directory_.file("results.json"), none);
@@ -369,22 +288,6 @@ Stop Trainer::train() {
                 : *stop == Stop::kPatience ? "finished early"
                                            : "stopped");
   return *stop;
-}
-
-bool already_complete(const Experiment& stored, const Experiment& now,
-                      const RunDirectory& directory) {
-  const std::vector<int64_t> steps = directory.checkpoints();
-  if (steps.empty() || !std::filesystem::exists(directory.file("results.json"))) return false;
-  RunResults results;
-  try {
-    results = RunResults::read(directory.file("results.json"));
-  } catch (const Error&) {
-    return false;  // going on writes them anew
-  }
-  if (results.steps != steps.back() || !results.state.starts_with("finished")) return false;
-  const int64_t before = stored.trainer.patience, patience = now.trainer.patience;
-  const bool impatient = patience > 0 && patience <= before;
-  return results.steps >= now.trainer.steps || (results.state == "finished early" && impatient);
 }
 
 }  // namespace tapemeasure

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/evaluator.h"
 #include "app/learner.h"
+#include "app/metrics_file.h"
 #include "app/run_directory.h"
-#include "app/tensorboard/event_file.h"
 #include "core/log.h"
 
 namespace tapemeasure {
@@ -44,11 +42,7 @@ class Trainer {
   void load(int64_t step);
   void check_config(const std::string& config, const std::string& path) const;
   void announce();
-  void announce_decay();
   bool due(int64_t every) const;
-  void begin_rows();
-  void write_row(const std::string& row);
-  void mirror_row(const std::string& row);
   void log_step(const StepReport& report);
   void show_progress(const StepReport& report, bool last);
   void handle_nonfinite(const StepReport& report);
@@ -66,14 +60,12 @@ class Trainer {
   Log& log_;
   Model model_;
   Learner learner_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> metrics_;
-  std::unique_ptr<EventFile> events_;  // null once it could not be written
+  std::optional<MetricsFile> metrics_;  // from train() on
 
   // Kept over stops.
   double best_loss_ = 0;
   int64_t best_step_ = 0;  // 0: none yet
   int64_t evaluations_since_best_ = 0;
-  bool warned_unmeasured_ = false;
   int64_t skipped_ = 0, skipped_in_a_row_ = 0;
 
   // Of this process only.
@@ -83,11 +75,7 @@ class Trainer {
   double tokens_per_second_ = 0, mean_loss_ = 0;
   int64_t steps_here_ = 0;
   int signal_ = 0;
+  bool warned_unmeasured_ = false;
 };
-
-/// True if a run kept with the config `stored` has nothing left to do under `now`, results
-/// included. Only reads.
-bool already_complete(const Experiment& stored, const Experiment& now,
-                      const RunDirectory& directory);
 
 }  // namespace tapemeasure

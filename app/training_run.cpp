@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "app/training_run.h"
 
+#include <filesystem>
+
 #include "app/checkpoint.h"
 #include "app/corpus.h"
+#include "app/results.h"
 #include "app/saved_model.h"
 #include "app/trainer.h"
 #include "core/error.h"
@@ -87,6 +90,22 @@ Config config_of(const RunDirectory& directory) {
   check<CheckpointError>(directory.exists(), "{}: not a run directory: it has no config.yaml",
                          directory.path());
   return Config::read(directory.file("config.yaml"));
+}
+
+bool already_complete(const Experiment& stored, const Experiment& now,
+                      const RunDirectory& directory) {
+  const std::vector<int64_t> steps = directory.checkpoints();
+  if (steps.empty() || !std::filesystem::exists(directory.file("results.json"))) return false;
+  RunResults results;
+  try {
+    results = RunResults::read(directory.file("results.json"));
+  } catch (const Error&) {
+    return false;  // going on writes them anew
+  }
+  if (results.steps != steps.back() || !results.state.starts_with("finished")) return false;
+  const int64_t before = stored.trainer.patience, patience = now.trainer.patience;
+  const bool impatient = patience > 0 && patience <= before;
+  return results.steps >= now.trainer.steps || (results.state == "finished early" && impatient);
 }
 
 int resume_run(const Experiment& experiment, const RunDirectory& directory, const RunStart& start) {

@@ -29,6 +29,11 @@ struct RunStart {
 /// leaves no directory behind.
 int begin_run(Experiment experiment, const RunDirectory& directory, const RunStart& start);
 
+/// True if a run kept with the config `stored` has nothing left to do under `now`, results
+/// included. Only reads.
+bool already_complete(const Experiment& stored, const Experiment& now,
+                      const RunDirectory& directory);
+
 /// Goes on with the run in the directory, as `experiment` says; what must not change then is
 /// refused. `start.init_from` plays no part. Returns the exit code: 0, also when there is nothing
 /// left to do, or 128 + signal.

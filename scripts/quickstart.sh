@@ -4,15 +4,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage="usage: scripts/quickstart.sh [--text FILE] [--run DIR]"
 text=
 run=
 while [ $# -gt 0 ]; do
   case "$1" in
     --text) text=${2:?--text wants a file}; shift 2 ;;
     --run) run=${2:?--run wants a directory}; shift 2 ;;
-    -h|--help) echo "usage: scripts/quickstart.sh [--text FILE] [--run DIR]"; exit 0 ;;
-    *) echo "quickstart.sh: unknown argument '$1' (usage: scripts/quickstart.sh [--text FILE])" >&2
-       exit 2 ;;
+    -h|--help) echo "$usage"; exit 0 ;;
+    *) echo "quickstart.sh: unknown argument '$1' ($usage)" >&2; exit 2 ;;
   esac
 done
 if [ -n "$text" ] && [ ! -r "$text" ]; then

@@ -26,4 +26,3 @@ cmake -G Ninja -S . -B build/onednn3/build -DCMAKE_BUILD_TYPE=Release -DTAPEMEAS
 cmake --build build/onednn3/build --target core_test golden_test
 build/onednn3/build/tests/core_test --gtest_brief=1 --gtest_filter='*Parity*:*Backend*:*Attention*'
 build/onednn3/build/tests/golden_test --gtest_brief=1
-build/onednn3/build/tapemeasure --version 2>/dev/null || true

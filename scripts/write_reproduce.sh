@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints docs/reproduce.md from the tables of ablations. usage: scripts/write_reproduce.sh DIR
 set -euo pipefail
-out=$1
+out=${1:?usage: scripts/write_reproduce.sh DIR}
 cat <<'END'
 # The papers' ablations, reproduced
 

@@ -6,7 +6,6 @@
 
 #include "app/ablation/measuring.h"
 #include "app/complaint.h"
-#include "app/trainer.h"
 #include "app/training_run.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/metrics.h"
 #include "core/error.h"
 
 namespace tapemeasure {
@@ -33,13 +34,13 @@ RunProgress progress_of(const RunDirectory& run) {
   size_t begin = 0;
   // What stands behind the last line break is being written.
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const auto row = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+    const auto row = parse_row(text.substr(begin, end - begin));
     // The first may be cut; rows of evaluations have no speed.
-    if (!row.is_object() || !row.contains("step") || !row.contains("tokens_per_second")) continue;
+    if (row.is_null() || !row.contains("tokens_per_second")) continue;
     const auto number = [&](const char* key) {
       return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
     };
-    progress.step = static_cast<int64_t>(number("step"));
+    progress.step = row["step"].get<int64_t>();
     progress.loss = number("loss");
     progress.tokens_per_second +=
         (number("tokens_per_second") - progress.tokens_per_second) / static_cast<double>(++rows);

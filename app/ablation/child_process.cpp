@@ -9,10 +9,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -52,8 +52,7 @@ pid_t spawn(std::vector<std::string> words, int output) {
 }  // namespace
 
 pid_t start_process(const std::vector<std::string>& words, const std::string& output) {
-  std::error_code error;
-  std::filesystem::create_directories(folder_of(output), error);
+  make_folder(folder_of(output));
   const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   check<CheckpointError>(file >= 0, "{}: cannot be written: {}", output, std::strerror(errno));
   try {

@@ -8,6 +8,7 @@
 #include "app/results.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -22,9 +23,7 @@ std::string measured_name(const Cell& cell, const Measure& measure) {
 std::string failure_name(const Cell& cell) { return "failed/" + cell.name() + ".json"; }
 
 void write_json(const std::string& path, const Json& json) {
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
-  check<CheckpointError>(!error, "{}: cannot make its folder: {}", path, error.message());
+  make_folder(folder_of(path));
   write_atomically(path, json.dump(1) + "\n");
 }
 

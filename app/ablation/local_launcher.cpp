@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Cells as children of this process.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>

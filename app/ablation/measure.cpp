@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Quantities, and the measures of plan.h.
 #include <algorithm>
 
 #include "app/ablation/plan.h"

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "app/ablation/effective_context.h"
 #include "app/ablation/statistics.h"
 #include "app/results.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -128,9 +128,7 @@ AblationResults collect(const Plan& plan, const AblationDirectory& directory) {
 }
 
 void write_results(const Plan& plan, const AblationDirectory& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory.path(), error);
-  check<CheckpointError>(!error, "{}: cannot make it: {}", directory.path(), error.message());
+  make_folder(directory.path());
   const AblationResults results = collect(plan, directory);
   write_atomically(directory.file("table.md"), table_markdown(plan, results));
   write_atomically(directory.file("table.csv"), table_csv(plan, results));

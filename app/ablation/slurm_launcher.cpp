@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Cells as elements of job arrays.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "app/ablation/launcher.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/file/folder.h"
 
 namespace tapemeasure {
 
@@ -68,9 +70,7 @@ Scripts::Scripts(const Plan& plan, const AblationDirectory& directory, const Lau
   std::replace_if(
       name_.begin(), name_.end(),
       [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.'; }, '_');
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  check<CheckpointError>(!error, "{}: cannot make it: {}", folder_, error.message());
+  make_folder(folder_);
 }
 
 std::string Scripts::head(const std::string& more) const {

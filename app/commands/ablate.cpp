@@ -12,6 +12,7 @@
 #include "app/commands/numbers.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/file/folder.h"
 #include "core/log.h"
 #include "data/prepare.h"
 
@@ -109,9 +110,7 @@ int launch(const Plan& plan, const AblationDirectory& directory, const AblateArg
   check<ConfigError>(!arguments.fail_fast || arguments.launcher == "local",
                      "--fail-fast goes with --launcher local");
   for (const Cell& cell : plan.cells()) check_run(plan, directory, cell);
-  std::error_code error;
-  fs::create_directories(directory.path(), error);
-  check<CheckpointError>(!error, "{}: cannot make it: {}", directory.path(), error.message());
+  make_folder(directory.path());
   const FolderLock lock(directory.path(), "ablation");
   const LaunchOptions options = launch_options(plan, arguments);
   if (arguments.launcher == "slurm") return submit(plan, directory, options);

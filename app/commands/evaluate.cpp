@@ -98,7 +98,7 @@ void print_positions(const std::vector<Evaluation>& results) {
 
 void print_json(const EvaluateArguments& arguments, const SavedModel& saved,
                 const std::string& origin, const std::vector<Evaluation>& results,
-                const std::optional<Bleu>& bleu = std::nullopt) {
+                const std::optional<Bleu>& bleu) {
   nlohmann::ordered_json root = {
       {"checkpoint", saved.path}, {"step", saved.step}, {"text", origin}, {"set", arguments.sets}};
   for (const Evaluation& result : results) {
@@ -108,8 +108,8 @@ void print_json(const EvaluateArguments& arguments, const SavedModel& saved,
   fmt::print("{}\n", root.dump(2));
 }
 
-std::vector<Evaluation> evaluate_all(const EvaluateArguments& arguments, const SavedModel& saved,
-                                     const EvaluationText& text) {
+std::vector<Evaluation> evaluate_by_protocol(const EvaluateArguments& arguments,
+                                             const SavedModel& saved, const EvaluationText& text) {
   std::vector<int64_t> lengths = arguments.lengths;
   if (lengths.empty()) lengths.push_back(saved.experiment.model.context);
   check<ConfigError>(arguments.per_token.empty() || lengths.size() == 1,
@@ -160,11 +160,12 @@ struct Source : EvaluationPart {
     static_cast<EvaluationPart&>(*this) = evaluation_part(*corpus, split);
   }
   Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
 };
 
 /// Of objectives that no protocol goes with: a row for each length.
-std::vector<Evaluation> evaluate_objectives(const EvaluateArguments& arguments,
-                                            const SavedModel& saved, const Source& source) {
+std::vector<Evaluation> evaluate_by_length(const EvaluateArguments& arguments,
+                                           const SavedModel& saved, const Part& part) {
   check<ConfigError>(arguments.protocol.empty() && arguments.per_token.empty(),
                      "{} goes with objective.kind causal, this model's is {}",
                      arguments.protocol.empty() ? "--per-token" : "--protocol",
@@ -173,7 +174,7 @@ std::vector<Evaluation> evaluate_objectives(const EvaluateArguments& arguments,
   if (lengths.empty()) lengths.push_back(std::nullopt);
   std::vector<Evaluation> results;
   for (const std::optional<int64_t> length : lengths) {
-    results.push_back(evaluate_strings(saved, source.part, length));
+    results.push_back(evaluate_strings(saved, part, length));
   }
   return results;
 }
@@ -228,28 +229,24 @@ int run(const EvaluateArguments& arguments) {
                      saved.experiment.objective.kind);
   const Source source(arguments, saved);
   const std::optional<Bleu> bleu = bleu_of(arguments, saved, source);
-  if (!has_protocol(saved)) {
-    const std::vector<Evaluation> results = evaluate_objectives(arguments, saved, source);
-    if (arguments.json) {
-      print_json(arguments, saved, source.part.origin, results, bleu);
-      return 0;
-    }
-    fmt::print("{} at step {}{}\n", saved.path, saved.step,
-               source.part.origin.empty() ? "" : " on " + source.part.origin);
-    print_objectives(results);
-    if (bleu) print_bleu(*bleu, arguments.answer.beam);
-    return 0;
-  }
-  const EvaluationText& text = source.text;
-  const std::vector<Evaluation> results = evaluate_all(arguments, saved, text);
+  const bool by_protocol = has_protocol(saved);
+  const std::vector<Evaluation> results = by_protocol
+                                              ? evaluate_by_protocol(arguments, saved, source.text)
+                                              : evaluate_by_length(arguments, saved, source.part);
+  const std::string& origin = source.part.origin;
   if (arguments.json) {
-    print_json(arguments, saved, text.origin, results);
+    print_json(arguments, saved, origin, results, bleu);
     return 0;
   }
-  fmt::print("{} at step {} on {}\n", saved.path, saved.step, text.origin);
+  fmt::print("{} at step {}{}\n", saved.path, saved.step, origin.empty() ? "" : " on " + origin);
   for (const std::string& assignment : arguments.sets) fmt::print("with {}\n", assignment);
-  print_table(results);
-  print_positions(results);
+  if (by_protocol) {
+    print_table(results);
+    print_positions(results);
+  } else {
+    print_objectives(results);
+  }
+  if (bleu) print_bleu(*bleu, arguments.answer.beam);
   return 0;
 }
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // list: what runs there are and how far they came.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +7,7 @@
 
 #include "app/commands/commands.h"
 #include "app/experiment.h"
+#include "app/metrics.h"
 #include "app/results.h"
 #include "app/run_directory.h"
 #include "core/config/config.h"
@@ -29,29 +26,15 @@ struct RunLine {
   int64_t step = 0, planned = 0;
 };
 
-/// "pid N on HOST" of the process that trains there now, or "".
-std::string trainer_of(const RunDirectory& directory) {
-  const int lock = open(directory.file("lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0) return "";
-  char holder[512] = "";
-  const bool held = flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  const ssize_t size = held ? read(lock, holder, sizeof holder - 1) : 0;
-  close(lock);
-  if (!held) return "";
-  return size > 0 ? std::string(holder, static_cast<size_t>(size)) : "pid unknown";
-}
-
 /// The last step of the metrics and their lowest validation loss.
 void read_metrics(const RunDirectory& directory, RunLine& line) {
   std::ifstream in(directory.file("metrics.jsonl"));
   double best = 0;
   bool measured = false;
   for (std::string text; std::getline(in, text);) {
-    const auto row = nlohmann::json::parse(text, nullptr, false);
-    if (!row.is_object()) continue;  // half written
-    const auto step = row.find("step");
-    if (step == row.end() || !step->is_number_integer()) continue;
-    line.step = std::max(line.step, step->get<int64_t>());
+    const auto row = parse_row(text);
+    if (row.is_null()) continue;
+    line.step = std::max(line.step, row["step"].get<int64_t>());
     const auto loss = row.find("validation_loss");
     if (loss == row.end() || !loss->is_number()) continue;
     best = measured ? std::min(best, loss->get<double>()) : loss->get<double>();
@@ -68,11 +51,11 @@ RunLine line_of(const RunDirectory& directory) {
     const Experiment experiment = read_experiment(Config::read(directory.file("config.yaml")));
     line.method = experiment.model.position.kind;
     line.planned = experiment.trainer.steps;
-    line.measure = fmt::format("objective {}, tokenizer {}, vocabulary {}",
-                               experiment.objective.kind, experiment.data.tokenizer,
-                               experiment.model.vocabulary.value_or(0));
+    line.measure =
+        fmt::format("objective {}, tokenizer {}, vocabulary {}", experiment.objective.kind,
+                    experiment.data.tokenizer, experiment.model.vocabulary.value_or(0));
     read_metrics(directory, line);
-    const std::string trainer = trainer_of(directory);
+    const std::string trainer = lock_holder(directory.path());
     if (!trainer.empty()) {
       line.state = "training (" + trainer + ")";
     } else if (fs::exists(directory.file("results.json"))) {

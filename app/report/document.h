@@ -4,7 +4,7 @@
 // an ablation also has "arm" and "seed".
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -259,11 +259,6 @@ Json sentence_group(const Model& model, const std::vector<Seen>& seen, const Mod
 Json position_pictures(const SavedModel& saved, const PictureOptions& options,
                        std::string& problem) {
   Json groups = Json::array();
-  Experiment experiment = saved.experiment;
-  Json config = Json::object();
-  for (const ConfigValue& v : list_values(Config(), [&](Fields& f) { experiment.visit(f); })) {
-    config[v.key] = v.value;
-  }
   try {
     Batch batch;
     const ModelInput input = sample_input(saved, options, batch);
@@ -278,7 +273,7 @@ Json position_pictures(const SavedModel& saved, const PictureOptions& options,
   } catch (const Error& error) {
     problem = fmt::format("no pictures of attention: {}", error.what());
   }
-  const Json tables = table_group(saved, config);
+  const Json tables = table_group(saved, values_json(saved.experiment));
   if (!tables["maps"].empty()) groups.insert(groups.begin() + (groups.empty() ? 0 : 1), tables);
   return groups;
 }

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "app/experiment.h"
+#include "app/metrics.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 
@@ -98,8 +98,8 @@ std::map<std::string, Curve> read_curves(const std::string& path,
   int64_t damaged = 0;
   for (std::string line; std::getline(in, line);) {
     if (in.eof()) break;  // a row that is being written
-    const Json row = Json::parse(line, nullptr, false);
-    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) {
+    const Json row = parse_row(line);
+    if (row.is_null()) {
       ++damaged;
       continue;
     }
@@ -134,13 +134,7 @@ Json curves_json(const std::string& path, size_t points, std::vector<std::string
 
 Json config_json(const std::string& path, std::vector<std::string>& problems) {
   try {
-    Experiment experiment = read_experiment(Config::read(path));
-    Json json = Json::object();
-    for (const ConfigValue& value :
-         list_values(Config(), [&](Fields& f) { experiment.visit(f); })) {
-      json[value.key] = value.value;
-    }
-    return json;
+    return values_json(read_experiment(Config::read(path)));
   } catch (const Error& error) {
     problems.push_back(fmt::format("config.yaml: {}", error.what()));
     return Json::object();
@@ -172,10 +166,19 @@ void add_log(const std::string& path, Json& json) {
 
 std::string state_of(const RunDirectory& directory, const Json& results) {
   if (results.is_object()) return results.value("state", "");
-  return fs::exists(directory.file("lock")) ? "running" : "without results";
+  // A run that was killed leaves its lock file behind.
+  return lock_holder(directory.path()).empty() ? "without results" : "running";
 }
 
 }  // namespace
+
+Json values_json(Experiment experiment) {
+  Json json = Json::object();
+  for (const ConfigValue& value : list_values(Config(), [&](Fields& f) { experiment.visit(f); })) {
+    json[value.key] = value.value;
+  }
+  return json;
+}
 
 Json run_json(const RunDirectory& directory, const std::string& name, size_t points) {
   std::vector<std::string> problems;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/experiment.h"
 #include "app/run_directory.h"
 
 namespace tapemeasure {
@@ -30,6 +31,9 @@ Curve thinned(const Curve& curve, size_t most);
 
 /// A JSON file, or null with a line in `problems`.
 Json read_json(const std::string& path, std::vector<std::string>& problems);
+
+/// The values of an experiment by key, as they would be written.
+Json values_json(Experiment experiment);
 
 /// "name", "path", "state", "config" by key, "curves", "results", "evaluations" (a file that
 /// `evaluate --json` wrote, named evaluations.json), "machine", "started", "problems". `points` is

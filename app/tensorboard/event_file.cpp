@@ -14,6 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/metrics.h"
 #include "core/error.h"
 #include "event.pb.h"
 
@@ -107,8 +108,8 @@ bool EventFile::write(const std::string& event) {
 }
 
 bool EventFile::add(const std::string& row) {
-  const auto json = nlohmann::json::parse(row, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return true;
+  const auto json = parse_row(row);
+  if (json.is_null()) return true;
   tensorboard::Event& event = encoder_->event;
   event.Clear();
   event.set_wall_time(now());

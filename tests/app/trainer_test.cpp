@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/metrics.h"
 #include "app/results.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
@@ -248,7 +249,7 @@ TEST(RunDirectory, IsNotMadeAmongOtherCheckpoints) {
 }
 
 // Whatever stands in metrics.jsonl, whole rows up to the step stay and the rest goes aside.
-TEST(RunDirectory, CutsMetricsOfAnyKind) {
+TEST(Metrics, AreCutWhateverStandsInThem) {
   const TemporaryFolder folder;
   const RunDirectory run(folder.path("run"));
   run.create();
@@ -256,7 +257,7 @@ TEST(RunDirectory, CutsMetricsOfAnyKind) {
   const std::string bad =
       "{\"step\": 3}\n[]\n{\"step\": \"2\"}\n{\"loss\": 1}\n\n{\"step\": 1.5}\nNaN\n";
   std::ofstream(run.file("metrics.jsonl")) << good << bad << "{\"step\": 1}";
-  run.cut_metrics(2);
+  cut_metrics(run, 2);
   EXPECT_EQ(read_file(run.file("metrics.jsonl")), good);
   EXPECT_EQ(read_file(run.file("metrics.superseded.jsonl")), bad + "{\"step\": 1}\n");
 }

@@ -153,6 +153,10 @@ TEST_F(ObjectiveTest, TasksNeedNoTextAndAnswer) {
   EXPECT_EQ(lengths[0]["tokens"], 60 * 4);
   EXPECT_EQ(lengths[1]["tokens"], 60 * 10);
   EXPECT_EQ(lengths[1]["length"], 9);
+  // A table says what was changed for it.
+  const Outcome table = run({"evaluate", "r", "--set", "trainer.micro_batch_tokens=32"});
+  EXPECT_NE(table.out.find("\nwith trainer.micro_batch_tokens=32\n"), std::string::npos)
+      << table.out << table.err;
   const Outcome answered = run({"generate", "r", "--source", "abc", "--tokens", "5"});
   EXPECT_EQ(answered.code, 0) << answered.err;
   EXPECT_LE(answered.out.size(), 6u);

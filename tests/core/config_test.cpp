@@ -8,22 +8,13 @@
 
 #include "core/error.h"
 #include "tests/core/config_options.h"
+#include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 
 namespace tapemeasure::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-    return "";
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-}
 
 TEST(Config, ReadsEveryKindOfField) {
   const TestOptions o = read(R"(
@@ -174,17 +165,17 @@ TEST(Config, ExtendsGoneWrong) {
   const TemporaryFolder folder;
   const std::string a = folder.write("a.yaml", "seed: 1\nextends: b.yaml\n");
   const auto read_a = [&] { Config::read(a); };
-  EXPECT_EQ(error_of(read_a), a + ":2:10: extends " + folder.path("b.yaml") +
-                                  ": cannot read: No such file or directory");
+  EXPECT_EQ(error_of<ConfigError>(read_a), a + ":2:10: extends " + folder.path("b.yaml") +
+                                               ": cannot read: No such file or directory");
   folder.write("b.yaml", "extends: ./a.yaml\n");
-  EXPECT_NE(error_of(read_a).find("b.yaml:1:10: 'extends' goes round in a circle"),
+  EXPECT_NE(error_of<ConfigError>(read_a).find("b.yaml:1:10: 'extends' goes round in a circle"),
             std::string::npos);
   folder.write("a.yaml", "extends: [b.yaml]\n");
-  EXPECT_NE(error_of(read_a).find("a.yaml:1:10: 'extends' wants"), std::string::npos);
+  EXPECT_NE(error_of<ConfigError>(read_a).find("a.yaml:1:10: 'extends' wants"), std::string::npos);
   // A mistake in the base is reported at its place there.
   folder.write("a.yaml", "extends: b.yaml\n");
   folder.write("b.yaml", "sede: 1\n");
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(error_of<ConfigError>([&] {
               TestOptions o;
               Config::read(a).into(o);
             }).find("b.yaml:1:1: unknown key 'sede' (did you mean 'seed'?)"),
@@ -194,15 +185,17 @@ TEST(Config, ExtendsGoneWrong) {
 TEST(Config, FilesThatCannotBeRead) {
   const TemporaryFolder folder;
   const std::string missing = folder.path("none.yaml");
-  EXPECT_EQ(error_of([&] { Config::read(missing); }),
+  EXPECT_EQ(error_of<ConfigError>([&] { Config::read(missing); }),
             missing + ": cannot read: No such file or directory");
-  EXPECT_NE(error_of([&] { Config::read(folder.path("")); }).find("a folder"), std::string::npos);
+  EXPECT_NE(error_of<ConfigError>([&] { Config::read(folder.path("")); }).find("a folder"),
+            std::string::npos);
   const std::string empty = folder.write("empty.yaml", "");
-  EXPECT_EQ(error_of([&] { Config::read(empty); }), empty + ": the config is empty");
+  EXPECT_EQ(error_of<ConfigError>([&] { Config::read(empty); }), empty + ": the config is empty");
   if (geteuid() != 0) {
     const std::string closed = folder.write("closed.yaml", "seed: 1");
     chmod(closed.c_str(), 0);
-    EXPECT_NE(error_of([&] { Config::read(closed); }).find("Permission denied"), std::string::npos);
+    EXPECT_NE(error_of<ConfigError>([&] { Config::read(closed); }).find("Permission denied"),
+              std::string::npos);
   }
 }
 

@@ -11,22 +11,13 @@
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/file/hdf5_file.h"
+#include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 
 namespace tapemeasure::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-    return "";
-  } catch (const Error& e) {
-    return e.what();
-  }
-}
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
@@ -125,7 +116,7 @@ TEST(AtomicFile, ReadOnlyFolder) {
   if (child == 0) {
     // Nothing is read-only for root.
     if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
-    const std::string error = error_of([&] { write_atomically(closed + "/a", "text"); });
+    const std::string error = error_of<Error>([&] { write_atomically(closed + "/a", "text"); });
     _exit(error == closed + "/a: cannot write: Permission denied" ? 0 : 2);
   }
   int status = 0;
@@ -150,13 +141,13 @@ TEST(AtomicFile, WritesAndReads) {
 TEST(AtomicFile, SaysWhyNot) {
   const TemporaryFolder folder;
   const std::string nowhere = folder.path("none/a");
-  EXPECT_EQ(error_of([&] { write_atomically(nowhere, "x"); }),
+  EXPECT_EQ(error_of<Error>([&] { write_atomically(nowhere, "x"); }),
             nowhere + ": cannot write: No such file or directory");
   fs::create_directory(folder.path("b"));
-  EXPECT_NE(error_of([&] { write_atomically(folder.path("b"), "x"); }).find("directory"),
+  EXPECT_NE(error_of<Error>([&] { write_atomically(folder.path("b"), "x"); }).find("directory"),
             std::string::npos);
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"b"});
-  EXPECT_EQ(error_of([&] { read_file(folder.path("b")); }),
+  EXPECT_EQ(error_of<Error>([&] { read_file(folder.path("b")); }),
             folder.path("b") + ": cannot read: a folder");
   EXPECT_THROW(read_file(nowhere), DataError);
 }

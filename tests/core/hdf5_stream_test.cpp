@@ -12,20 +12,11 @@
 #include "core/file/atomic_file.h"
 #include "core/file/checksum.h"
 #include "core/file/hdf5_file.h"
+#include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 
 namespace tapemeasure::testing {
 namespace {
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-    return "";
-  } catch (const CheckpointError& e) {
-    return e.what();
-  }
-}
 
 constexpr int64_t kCount = 700'000;
 
@@ -85,7 +76,7 @@ TEST(Hdf5Stream, ReadsWhatItWrote) {
 TEST(Hdf5Stream, OtherBytesThanWerePromisedWriteNothing) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.h5");
-  EXPECT_EQ(error_of([&] { write_sample(path, std::string(16, '0')); }),
+  EXPECT_EQ(error_of<CheckpointError>([&] { write_sample(path, std::string(16, '0')); }),
             path + ": dataset valid/tokens is not what it was");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -105,11 +96,14 @@ TEST(Hdf5Stream, OneFlippedBit) {
                                 : random() % (i % 4 == 1 ? 512 : std::min<uint64_t>(tokens, 90000));
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
     const std::string copy = folder.write("flipped.h5", flipped);
-    const std::string layout = error_of([&] { Hdf5Reader reader(copy, Hdf5Check::kLayout); });
-    EXPECT_NE(error_of([&] { Hdf5Reader reader(copy); }), "") << at;
+    const std::string layout =
+        error_of<CheckpointError>([&] { Hdf5Reader reader(copy, Hdf5Check::kLayout); });
+    EXPECT_NE(error_of<CheckpointError>([&] { Hdf5Reader reader(copy); }), "") << at;
     if (in_tokens) {
       EXPECT_EQ(layout, "");
-      EXPECT_NE(error_of([&] { Hdf5Reader(copy, Hdf5Check::kLayout).verify(); }), "") << at;
+      EXPECT_NE(error_of<CheckpointError>([&] { Hdf5Reader(copy, Hdf5Check::kLayout).verify(); }),
+                "")
+          << at;
     } else {
       EXPECT_NE(layout, "") << at;
     }
@@ -121,11 +115,13 @@ TEST(Hdf5Stream, OneFlippedBit) {
   const size_t range = moved.find(' ', layout + 7) + 1;
   moved.replace(range, 1, "9");
   const std::string copy = folder.write("moved.h5", moved);
-  EXPECT_NE(error_of([&] { Hdf5Reader reader(copy, Hdf5Check::kLayout); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { Hdf5Reader reader(copy, Hdf5Check::kLayout); }), "");
   // R29: cut files.
   for (const size_t size : {size_t{100}, size_t{512}, whole.size() / 2, whole.size() - 1}) {
     const std::string cut = folder.write("cut.h5", whole.substr(0, size));
-    EXPECT_NE(error_of([&] { Hdf5Reader reader(cut, Hdf5Check::kLayout); }).find("cut short"),
+    EXPECT_NE(error_of<CheckpointError>([&] {
+                Hdf5Reader reader(cut, Hdf5Check::kLayout);
+              }).find("cut short"),
               std::string::npos);
   }
 }

@@ -14,22 +14,13 @@
 #include "core/error.h"
 #include "core/file/atomic_file.h"
 #include "core/file/hdf5_file.h"
+#include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 
 namespace tapemeasure::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-    return "";
-  } catch (const CheckpointError& e) {
-    return e.what();
-  }
-}
 
 constexpr int64_t kShape[] = {2, 3};
 const std::vector<float> kWeights = {1, -2, 0.5f, 3e38f, 1e-45f, 0};
@@ -101,7 +92,7 @@ TEST(Hdf5, Lists) {
   EXPECT_FALSE(weight.is_text);
   EXPECT_EQ(reader.info("half").type, ElementType::kBF16);
   EXPECT_TRUE(reader.info("config").is_text);
-  EXPECT_NE(error_of([&] { reader.list("none"); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { reader.list("none"); }), "");
 }
 
 TEST(Hdf5, ConvertsNumbersOnlyWhereTheyFit) {
@@ -110,15 +101,19 @@ TEST(Hdf5, ConvertsNumbersOnlyWhereTheyFit) {
   write_sample(path);
   const Hdf5Reader reader(path);
   std::vector<int32_t> small(3);
-  EXPECT_EQ(error_of([&] { reader.read("data/tokens", ElementType::kI32, small.data()); }),
+  EXPECT_EQ(error_of<CheckpointError>(
+                [&] { reader.read("data/tokens", ElementType::kI32, small.data()); }),
             path + ": dataset data/tokens holds integers that are too large");
-  EXPECT_EQ(error_of([&] { reader.integer("trainer/loss"); }),
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.integer("trainer/loss"); }),
             path + ": dataset trainer/loss holds no integers");
-  EXPECT_EQ(error_of([&] { reader.real("half"); }),
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.real("half"); }),
             path + ": dataset half holds 3 values, not one");
-  EXPECT_EQ(error_of([&] { reader.real("config"); }), path + ": dataset config is a text");
-  EXPECT_EQ(error_of([&] { reader.text("half"); }), path + ": dataset half is not a text");
-  EXPECT_EQ(error_of([&] { reader.real("none"); }), path + ": has no dataset none");
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.real("config"); }),
+            path + ": dataset config is a text");
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.text("half"); }),
+            path + ": dataset half is not a text");
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.real("none"); }),
+            path + ": has no dataset none");
   const std::vector<double> half = reader.reals("half");
   EXPECT_EQ(half[0], 1);
   EXPECT_EQ(half[1], -2);
@@ -146,7 +141,7 @@ TEST(Hdf5, OffsetsPointAtTheBytes) {
   const std::string file = read_file(path);
   ASSERT_LE(offset + 24, file.size());
   EXPECT_EQ(std::memcmp(file.data() + offset, kWeights.data(), 24), 0);
-  EXPECT_NE(error_of([&] { Hdf5Reader(path).offset("empty"); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { Hdf5Reader(path).offset("empty"); }), "");
 }
 
 // R33: many tensors with long names.
@@ -175,12 +170,13 @@ TEST(Hdf5, CutShort) {
     ASSERT_LT(size, whole.size());
     const std::string cut = folder.write("cut.h5", whole.substr(0, size));
     const std::string of = size < 512 ? "512 or more" : std::to_string(whole.size());
-    EXPECT_EQ(error_of([&] { Hdf5Reader reader(cut); }),
+    EXPECT_EQ(error_of<CheckpointError>([&] { Hdf5Reader reader(cut); }),
               fmt::format("{}: cut short: {} bytes of {}", cut, size, of));
   }
   folder.write("long.h5", whole + "x");
-  EXPECT_NE(error_of([&] { Hdf5Reader reader(folder.path("long.h5")); }).find("damaged"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of<CheckpointError>([&] { Hdf5Reader reader(folder.path("long.h5")); }).find("damaged"),
+      std::string::npos);
 }
 
 // R30: one flipped bit in 500 copies; the checked reader notices each one.
@@ -196,7 +192,7 @@ TEST(Hdf5, OneFlippedBit) {
     const size_t at = random() % (i % 5 == 0 ? 512 : flipped.size());
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
     const std::string copy = folder.write("flipped.h5", flipped);
-    EXPECT_NE(error_of([&] { Hdf5Reader(copy).verify(); }), "") << at;
+    EXPECT_NE(error_of<CheckpointError>([&] { Hdf5Reader(copy).verify(); }), "") << at;
   }
 }
 
@@ -209,26 +205,27 @@ TEST(Hdf5, DamagedDataset) {
   std::string file = read_file(path);
   file[offset] = static_cast<char>(file[offset] ^ 1);
   folder.write("a.h5", file);
-  EXPECT_EQ(error_of([&] { Hdf5Reader reader(path); }),
+  EXPECT_EQ(error_of<CheckpointError>([&] { Hdf5Reader reader(path); }),
             path + ": damaged: the contents do not match their checksum");
   const Hdf5Reader reader(path, false);
   EXPECT_EQ(reader.integer("trainer/step"), 42);
   const std::string message = path + ": damaged: dataset parameters/blocks.0.weight";
-  EXPECT_EQ(error_of([&] { reader.reals("parameters/blocks.0.weight"); }), message);
-  EXPECT_EQ(error_of([&] { reader.verify(); }), message);
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.reals("parameters/blocks.0.weight"); }),
+            message);
+  EXPECT_EQ(error_of<CheckpointError>([&] { reader.verify(); }), message);
 }
 
 TEST(Hdf5, NotOneOfOurs) {
   const TemporaryFolder folder;
   const auto message = [](const std::string& path) {
-    return error_of([&] { Hdf5Reader reader(path); });
+    return error_of<CheckpointError>([&] { Hdf5Reader reader(path); });
   };
   EXPECT_EQ(message(folder.path("none.h5")),
             folder.path("none.h5") + ": cannot read: No such file or directory");
   EXPECT_EQ(message(folder.path()), folder.path() + ": cannot read: a folder");
   const std::string text = folder.write("text.h5", std::string(1000, 'x'));
   EXPECT_EQ(message(text), text + ": not one of ours (no Tapemeasure header)");
-  EXPECT_EQ(error_of([&] { Hdf5Reader reader(text, false); }),
+  EXPECT_EQ(error_of<CheckpointError>([&] { Hdf5Reader reader(text, false); }),
             text + ": not an HDF5 file, or damaged");
   write_sample(folder.path("a.h5"));
   std::string newer = read_file(folder.path("a.h5"));
@@ -311,12 +308,12 @@ TEST(Hdf5, ReadsFilesOfOthers) {
   EXPECT_EQ(reader.attribute("config"), "{\"kind\": \"\xc3\xa9\"}");
   EXPECT_EQ(reader.attribute("kind"), "model");
   EXPECT_EQ(reader.number_attribute("tolerance"), 1e-9);
-  EXPECT_NE(error_of([&] { reader.number_attribute("none"); }), "");
-  EXPECT_NE(error_of([&] { reader.number_attribute("config"); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { reader.number_attribute("none"); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { reader.number_attribute("config"); }), "");
   EXPECT_EQ(reader.reals("expect/y"), (std::vector<double>{1, 2, 3, 0.25}));
   EXPECT_EQ(reader.integers("tokens"), (std::vector<int64_t>{1, -2, 3, 4}));
   EXPECT_EQ(reader.text("note"), "{\"kind\": \"\xc3\xa9\"}");
-  EXPECT_NE(error_of([&] { reader.offset("expect/y"); }), "");
+  EXPECT_NE(error_of<CheckpointError>([&] { reader.offset("expect/y"); }), "");
   EXPECT_EQ(reader.list().size(), 3u);
   reader.verify();
 }

@@ -3,6 +3,7 @@
 """The page of a twelve-run ablation in a real Chromium without a network: it draws everything, says
 nothing on the console, its numbers are those of results.json, it fits a phone, it is dark where that is
 wanted, and keys do what pointers do. usage: page_test.py PROGRAM SOURCE_DIR [FOLDER for pictures]"""
+import fcntl
 import json
 import signal
 import socket
@@ -171,8 +172,9 @@ def check_served(browser, program, folder):
     browser.view(1280, 800)
     browser.open(f"http://127.0.0.1:{port}/", offline=False)
     browser.wait("document.getElementById('live').textContent.startsWith('Live')")
-    (folder / "runs/xl/seed-3/lock").write_text("as if it were at work")
-    browser.wait("document.getElementById('live').textContent.includes('xl/seed-3 at step')")
+    with open(folder / "runs/xl/seed-3/lock", "w") as lock:  # as if it were at work
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        browser.wait("document.getElementById('live').textContent.includes('xl/seed-3 at step')")
     assert not browser.problems, browser.problems
     server.send_signal(signal.SIGINT)
     assert server.wait(timeout=30) == 0

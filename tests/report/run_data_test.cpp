@@ -97,6 +97,13 @@ TEST_F(RunData, WhatIsMissingOrDamagedIsNamed) {
   EXPECT_TRUE(complains(json, "results.json: none"));
   EXPECT_EQ(json["curves"]["loss"]["of"], 12);
   EXPECT_EQ(json["state"], "without results");
+  // A killed process leaves its lock file; only one that is held says that the run is at work.
+  write_atomically(run.file("lock"), "pid 1 on nowhere");
+  EXPECT_EQ(run_json(run, "r", 10)["state"], "without results");
+  {
+    const RunLock lock(run);
+    EXPECT_EQ(run_json(run, "r", 10)["state"], "running");
+  }
 
   write_atomically(run.file("results.json"), "[1, 2");
   write_atomically(run.file("config.yaml"), "model: {width: [}");

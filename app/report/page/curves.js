@@ -17,6 +17,11 @@ function groupOf(run) {
   return armLabel(run.ablation, run.arm);
 }
 
+/** What a run's own line is called. */
+function lineName(run) {
+  return run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`;
+}
+
 function armLabel(ablation, name) {
   const study = state.document.ablations.find((one) => one.path === ablation);
   const arm = study && study.results && study.results.arms.find((one) => one.name === name);
@@ -50,7 +55,7 @@ function curveSeries(runs, quantity, smoothing) {
   const indices = groupIndices(runs);
   return runs.filter((run) => run.curves[quantity])
       .map((run) => ({
-             name: run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`,
+             name: lineName(run),
              group: groupOf(run),
              index: indices.get(groupOf(run)),
              x: run.curves[quantity].steps,
@@ -224,7 +229,7 @@ function positionGroups(runs) {
     const name = `${validation.protocol}, length ${validation.length}`;
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push({
-      name: run.seed === undefined ? run.name : `${groupOf(run)}, seed ${run.seed}`,
+      name: lineName(run),
       group: groupOf(run),
       index: indices.get(groupOf(run)),
       x: positions.map((at) => (at.first + at.last) / 2 + 1),

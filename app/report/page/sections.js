@@ -28,7 +28,6 @@ function headerParts(document) {
                     "One thing is missing or damaged" :
                     `${countProblems(document)} things are missing or damaged`)) :
                     "",
-    study && study.results.source ? element("p", {class: "note"}, study.results.source) : "",
     element("p", {id: "live", class: "live", hidden: !document.live, role: "status"})
   ];
 }
