@@ -47,6 +47,15 @@ Measured from_json(const Json& json) {
   return measured;
 }
 
+/// All losses that an effective context is worked out from.
+bool has_losses(const Measured& measured, const Measure& measure) {
+  return std::all_of(measure.lengths.begin(), measure.lengths.end(), [&](int64_t length) {
+    const auto found = measured.losses.find(length);
+    return found != measured.losses.end() &&
+           static_cast<int64_t>(found->second.size()) == measured.tokens;
+  });
+}
+
 }  // namespace
 
 std::optional<Measured> AblationDirectory::measured(const Cell& cell,
@@ -55,8 +64,9 @@ std::optional<Measured> AblationDirectory::measured(const Cell& cell,
   if (json.is_null() || json.value("specification", "") != measure.specification())
     return std::nullopt;
   try {
-    return from_json(json);
-  } catch (const Json::exception&) {
+    Measured measured = from_json(json);
+    return has_losses(measured, measure) ? std::optional(std::move(measured)) : std::nullopt;
+  } catch (const std::exception&) {  // JSON of other kinds, or a length that is no number
     return std::nullopt;
   }
 }

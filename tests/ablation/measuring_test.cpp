@@ -95,6 +95,28 @@ TEST_F(Measuring, AnswersAreCounted) {
   EXPECT_GT(speed.value, 0);
 }
 
+// An effective context is worked out from losses: without them all it is measured again.
+TEST_F(Measuring, LossesThatAreNotAllThereAreNoMeasurement) {
+  const AblationDirectory directory(folder_.path("d"));
+  const Cell cell{"a", 1};
+  Measure context = a_measure(Quantity::kEffectiveContext);
+  context.name = "c";
+  context.lengths = {2, 4};
+  Measured whole;
+  whole.tokens = 2;
+  whole.losses = {{2, {1.0, 2.0}}, {4, {0.5, 1.0}}};
+  directory.keep(cell, context, whole);
+  EXPECT_TRUE(directory.measured(cell, context));
+  for (const std::map<int64_t, std::vector<double>>& losses :
+       {std::map<int64_t, std::vector<double>>{},
+        {{2, {1.0, 2.0}}},
+        {{2, {1.0, 2.0}}, {4, {0.5}}}}) {
+    whole.losses = losses;
+    directory.keep(cell, context, whole);
+    EXPECT_FALSE(directory.measured(cell, context));
+  }
+}
+
 TEST_F(Measuring, SpeedIsOfSoManyTargets) {
   ASSERT_NO_FATAL_FAILURE(train());
   Measure speed = a_measure(Quantity::kTokensPerSecond, 16);
