@@ -12,6 +12,7 @@
 #include "app/commands/numbers.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "core/file/atomic_file.h"
 #include "core/file/folder.h"
 #include "core/log.h"
 #include "data/prepare.h"
@@ -65,7 +66,10 @@ LaunchOptions launch_options(const Plan& plan, const AblateArguments& arguments)
   return options;
 }
 
-void say_where(const AblationDirectory& directory, Log& log) {
+/// The table, and where it and all else lies.
+void show_results(const AblationDirectory& directory, Log& log) {
+  fmt::print("{}", read_file(directory.file("table.md")));
+  flush_output();
   log.info("table: {}", directory.file("table.md"));
   log.info("values and verdicts: {}", directory.file("results.json"));
 }
@@ -85,7 +89,7 @@ int collect_results(const Plan& plan, const AblationDirectory& directory) {
   }
   log.info("{} of {} cells finished", plan.cells().size() - static_cast<size_t>(missing),
            plan.cells().size());
-  say_where(directory, log);
+  show_results(directory, log);
   return code;
 }
 
@@ -95,7 +99,7 @@ int submit(const Plan& plan, const AblationDirectory& directory, const LaunchOpt
   if (ids.empty()) {
     Log log;
     log.info("all cells are finished: nothing to submit");
-    say_where(directory, log);
+    show_results(directory, log);
     return 0;
   }
   for (const std::string& id : ids) fmt::print("{}\n", id);
@@ -116,7 +120,7 @@ int launch(const Plan& plan, const AblationDirectory& directory, const AblateArg
   if (arguments.launcher == "slurm") return submit(plan, directory, options);
   const Outcome outcome = launch_local(plan, directory, options);
   Log log;
-  say_where(directory, log);
+  show_results(directory, log);
   return outcome.code;
 }
 

@@ -72,15 +72,17 @@ RunLine line_of(const RunDirectory& directory) {
 /// The table. Losses that do not compare with the first run's are marked.
 class Table {
  public:
-  Table() {
-    fmt::print("{:<32} {:<16} {:>16} {:>10}  {}\n", "run", "method", "steps", "best loss", "state");
+  /// `longest` is the size of the longest path.
+  explicit Table(size_t longest) : width_(std::max<size_t>(longest, 32)) {
+    fmt::print("{:<{}} {:<16} {:>16} {:>10}  {}\n", "run", width_, "method", "steps", "best loss",
+               "state");
   }
   void print(const RunDirectory& directory) {
     const RunLine line = line_of(directory);
     if (measure_.empty()) measure_ = line.measure;
     const bool other = line.best != "-" && line.measure != measure_;
     marked_ = marked_ || other;
-    fmt::print("{:<32} {:<16} {:>16} {:>10}{} {}\n", directory.path(), line.method,
+    fmt::print("{:<{}} {:<16} {:>16} {:>10}{} {}\n", directory.path(), width_, line.method,
                fmt::format("{}/{}", line.step, line.planned), line.best, other ? "*" : " ",
                line.state);
   }
@@ -93,32 +95,42 @@ class Table {
   }
 
  private:
+  size_t width_;
   std::string measure_;
   bool marked_ = false;
 };
 
-/// Run directories among the paths themselves and right below them.
-int list(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
+/// Run directories at `path` and below it, however deep, in the order of their names. Nothing is
+/// looked for inside a run.
+void find_runs(const std::string& path, std::vector<RunDirectory>& runs) {
+  if (RunDirectory(path).exists()) {
+    runs.emplace_back(path);
+    return;
   }
-  Table table;
-  for (const std::string& path : paths) {
-    if (RunDirectory(path).exists()) {
-      table.print(RunDirectory(path));
-      continue;
-    }
-    std::vector<std::string> below;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(path, error)) {
+  std::vector<std::string> below;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    std::error_code unreadable;
+    const bool folder = entry.is_directory(unreadable) && !entry.is_symlink(unreadable);
+    if (folder || RunDirectory(entry.path().string()).exists()) {
       below.push_back(entry.path().string());
     }
-    check<CheckpointError>(!error, "{}: cannot read: {}", path, error.message());
-    std::sort(below.begin(), below.end());
-    for (const std::string& name : below) {
-      if (RunDirectory(name).exists()) table.print(RunDirectory(name));
-    }
   }
+  check<CheckpointError>(!error, "{}: cannot read: {}", path, error.message());
+  std::sort(below.begin(), below.end());
+  for (const std::string& name : below) find_runs(name, runs);
+}
+
+int list(const std::vector<std::string>& paths) {
+  std::vector<RunDirectory> runs;
+  for (const std::string& path : paths) {
+    check<CheckpointError>(fs::is_directory(path), "{}: not a folder", path);
+    find_runs(path, runs);
+  }
+  size_t longest = 0;
+  for (const RunDirectory& run : runs) longest = std::max(longest, run.path().size());
+  Table table(longest);
+  for (const RunDirectory& run : runs) table.print(run);
   table.finish();
   return 0;
 }
@@ -128,7 +140,8 @@ int list(const std::vector<std::string>& paths) {
 void add_list(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("list", "List runs: method, steps, best loss, state");
   auto paths = std::make_shared<std::vector<std::string>>();
-  verb->add_option("directory", *paths, "run directories, or folders of them")->required();
+  verb->add_option("directory", *paths, "run directories, or folders that hold some, however deep")
+      ->required();
   verb->callback([paths, &action] { action = [paths] { return list(*paths); }; });
 }
 

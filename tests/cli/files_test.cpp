@@ -102,6 +102,25 @@ TEST_F(FilesTest, ListShowsFinishedAndStoppedRuns) {
   EXPECT_TRUE(holds(named.out, "\ns ") && holds(named.out, "\nr ")) << named.out;
 }
 
+TEST_F(FilesTest, ListLooksBelowFoldersButNotIntoRuns) {
+  train();
+  const auto move = [&](const std::string& from, const std::string& to) {
+    std::filesystem::create_directories(std::filesystem::path(folder_.path(to)).parent_path());
+    std::filesystem::copy(folder_.path(from), folder_.path(to),
+                          std::filesystem::copy_options::recursive);
+  };
+  const std::string deep = "all/runs/an-arm-with-a-long-name/seed-1";
+  move("r", deep);
+  move("r", "all/runs/arm/seed-2");
+  move("r", "all/runs/arm/seed-2/inside");
+  std::filesystem::create_directory_symlink(folder_.path("all"), folder_.path("all/again"));
+  const Outcome listed = run({"list", "all"});
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  EXPECT_EQ(std::count(listed.out.begin(), listed.out.end(), '\n'), 3) << listed.out;
+  EXPECT_TRUE(holds(listed.out, deep + " learned ")) << listed.out;
+  EXPECT_TRUE(holds(listed.out, "all/runs/arm/seed-2     ")) << listed.out;
+}
+
 TEST_F(FilesTest, ListShowsHowFarAnUnfinishedRunCame) {
   train();
   const std::string best = line_of("r").substr(66, 10);
