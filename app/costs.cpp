@@ -74,12 +74,15 @@ constexpr int64_t kBytesPerTensor = 370, kBytesPerCheckpoint = 10500;
 
 bool crosses(const ModelOptions& m) { return m.kind == ModelKind::kEncoderDecoder; }
 
-/// Numbers that the tape keeps for one token: inputs of norms, linears, attention and activations.
-int64_t kept_per_token(const ModelOptions& m) {
+/// Numbers that the tape keeps for one token: inputs of norms, linears, attention and activations;
+/// or inputs of blocks, and all of one block.
+int64_t kept_per_token(const ModelOptions& m, bool recompute) {
   const int64_t heads = m.heads * m.the_head_width(), inner = m.the_feedforward();
-  const int64_t stack =
-      m.layers * (4 * m.width + 4 * heads + (m.gated ? 3 : 2) * inner) + 3 * m.width;
-  return crosses(m) ? 2 * stack + m.layers * (2 * m.width + 4 * heads) : stack;
+  const int64_t block = 4 * m.width + 4 * heads + (m.gated ? 3 : 2) * inner;
+  const int64_t across = crosses(m) ? 2 * m.width + 4 * heads : 0;
+  const int64_t stacks = crosses(m) ? 2 : 1;
+  if (recompute) return stacks * (m.layers + 3) * m.width + block + across;
+  return stacks * (m.layers * block + 3 * m.width) + m.layers * across;
 }
 
 /// Keys that one query of a stack sees, on average over a window.
@@ -208,7 +211,8 @@ Costs costs_of(const Experiment& experiment) {
   costs.state_bytes = size * (2 * costs.parameters + kept.numbers);
   costs.checkpoint_bytes = size * (costs.parameters + kept.numbers + remembered(experiment)) +
                            tensors * kBytesPerTensor + kBytesPerCheckpoint;
-  costs.activation_bytes = size * kept_per_token(m) * experiment.micro_sequences() * m.context;
+  costs.activation_bytes = size * kept_per_token(m, experiment.trainer.recompute) *
+                           experiment.micro_sequences() * m.context;
   return costs;
 }
 

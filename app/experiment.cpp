@@ -58,6 +58,10 @@ void TrainerOptions::visit(Fields& f) {
             "tokens of one update, over all micro-batches; a multiple of model.context", "tokens");
   f.integer("micro_batch_tokens", micro_batch_tokens, {1, kMany}, "batch_tokens",
             "tokens in memory at once; fewer than batch_tokens: gradients accumulate", "tokens");
+  f.boolean(
+      "recompute", recompute,
+      "keep only the inputs of blocks for the backward pass and compute the rest once more: the "
+      "same bits from less memory in more time");
   f.integer("seed", seed, {0, INT64_MAX}, "decides initial weights, order of data, dropout");
   f.integer("evaluate_every", evaluate_every, {0, kMany}, "0: only at the end", "steps");
   f.integer("save_every", save_every, {0, kMany}, "0: only at the end", "steps");
@@ -260,12 +264,13 @@ std::vector<ConfigValue> changed_values(const Experiment& stored, const Experime
 }
 
 std::vector<ConfigValue> fixed_changes(const Experiment& stored, const Experiment& now) {
-  constexpr std::array<const char*, 10> kMayChange = {
+  constexpr std::array<const char*, 11> kMayChange = {
       "trainer.steps",           "trainer.evaluate_every",
       "trainer.save_every",      "trainer.keep",
       "trainer.max_minutes",     "trainer.patience",
       "trainer.threads",         "trainer.on_nonfinite",
-      "trainer.nonfinite_limit", "trainer.micro_batch_tokens"};
+      "trainer.nonfinite_limit", "trainer.micro_batch_tokens",
+      "trainer.recompute"};
   std::vector<ConfigValue> changes = changed_values(stored, now);
   std::erase_if(changes, [&](const ConfigValue& value) {
     return std::any_of(kMayChange.begin(), kMayChange.end(),

@@ -45,6 +45,7 @@ struct TrainerOptions {
   int64_t steps = 1000;
   int64_t batch_tokens = 4096;
   std::optional<int64_t> micro_batch_tokens;
+  bool recompute = false;
   int64_t seed = 1;
   int64_t evaluate_every = 250;
   int64_t save_every = 250;

@@ -84,6 +84,7 @@ Learner::Learner(const Experiment& experiment, Model& model, const Corpus& corpu
       optimizer_(*experiment.optimizer.options, model.store),
       batches_(training_batches(experiment, corpus)),
       run_(tape_, true) {
+  run_.recompute = experiment.trainer.recompute;
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
   if (const int64_t length = experiment.model.memory; length > 0) {
     memory_.emplace(

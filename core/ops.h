@@ -4,6 +4,7 @@
 // tests/core/ops_test.cpp. Axis letters as in core/backend.h.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "core/backend.h"
@@ -62,6 +63,13 @@ using AttentionTerms = AttentionTermsOf<Variable>;
 Variable attention(Run& run, const AttentionShape& shape, const HeadColumns& q,
                    const HeadColumns& k, const HeadColumns& v, const AttentionMask& mask,
                    const AttentionTerms& terms, const Dropout& dropout = {});
+
+/// What `body` makes of `inputs`, of which some are tracked, without keeping what it needs for
+/// gradients: the backward pass calls it once more (Chen et al. 2016, "Training deep nets with
+/// sublinear memory cost"). Values and gradients are those of body itself, bit by bit. Of
+/// variables it may read `inputs` and the leaves of parameters alone.
+Variable recomputed(Run& run, std::span<const Variable> inputs,
+                    std::function<Variable(Run&, std::span<const Variable>)> body);
 
 /// Rows of hidden states against their targets through a vocabulary head, in chunks of rows: the
 /// full [N, V] logits never exist. Gradients are computed along with the losses when wanted.

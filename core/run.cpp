@@ -5,6 +5,16 @@
 
 namespace tapemeasure {
 
+Run Run::on(Tape& other) const {
+  Run run(other, training);
+  run.seed = seed;
+  run.step = step;
+  run.first_sequence = first_sequence;
+  run.attention_probe = attention_probe;
+  run.uses_ = uses_;
+  return run;
+}
+
 void Run::begin(int64_t at_step, int64_t at_sequence) {
   step = at_step;
   first_sequence = at_sequence;

@@ -26,6 +26,13 @@ class Run {
   /// Sees what each attention reads, before it is computed: for pictures of a model.
   std::function<void(const AttentionCall&)> attention_probe = {};
 
+  /// Blocks keep their inputs alone and compute what they need once more in the backward pass.
+  bool recompute = false;
+
+  /// The same pass, as far as it has come, on another tape.
+  Run on(Tape& other) const;
+  /// Goes on where `other` has come to.
+  void follow(const Run& other) { uses_ = other.uses_; }
   /// Begins another pass: forgets which sites were used. Keeps its memory.
   void begin(int64_t at_step, int64_t at_sequence);
   /// The dropout of one use of a site in this pass: keyed by (seed, step, site, use). Inactive when

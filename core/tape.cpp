@@ -20,7 +20,7 @@ Into Gradients::input(int input) {
 
 void Gradients::pass(int input) {
   Tape::Slot& slot = tape_.slots_[inputs_[input]];
-  if (slot.gradient.defined() || slot.parameter != nullptr) {
+  if (slot.gradient.defined() || slot.outside.defined() || slot.parameter != nullptr) {
     output_.backend().scale(1, output_, this->input(input));
   } else {
     // Shared until somebody adds to it; `target` then makes a copy first.
@@ -46,6 +46,13 @@ Variable Tape::input(Tensor value) {
   if (!recording_) return Variable(std::move(value));
   slots_.emplace_back();
   return Variable(std::move(value), this, static_cast<int>(slots_.size()) - 1);
+}
+
+Variable Tape::input(Tensor value, Into gradient) {
+  if (!gradient.defined()) return Variable(std::move(value));
+  Variable variable = input(std::move(value));
+  if (variable.tracked()) slots_[variable.slot()].outside = std::move(gradient);
+  return variable;
 }
 
 Tensor Tape::gradient(const Variable& input) const {
@@ -74,6 +81,11 @@ Into Tape::target(int slot_index, const Shape& shape, DType dtype, Backend& back
     into.tensor = into.tensor.reshaped(shape);
     return into;
   }
+  if (slot.outside.defined()) {
+    const Into into{slot.outside.tensor.reshaped(shape), slot.outside.write};
+    slot.outside.write = Write::kAdd;
+    return into;
+  }
   if (!slot.gradient.defined()) {
     slot.gradient = empty(backend, shape, dtype);
     return {slot.gradient, Write::kSet};
@@ -91,7 +103,14 @@ void Tape::backward(const Variable& loss, double scale) {
                     "backward: wants one tracked element, got {}", loss.shape());
   const Tensor start = empty_like(loss.value());
   start.backend().fill(start, scale);
-  slots_[loss.slot()].gradient = start;
+  backward(loss, start);
+}
+
+void Tape::backward(const Variable& output, Tensor gradient) {
+  check<ShapeError>(output.tracked() && gradient.shape() == output.shape(),
+                    "backward: wants a tracked output and a gradient like it, got {} and {}",
+                    output.shape(), gradient.shape());
+  slots_[output.slot()].gradient = std::move(gradient);
   while (!records_.empty()) {
     Record& record = records_.back();
     Tensor output = std::move(slots_[record.output].gradient);
@@ -106,6 +125,11 @@ void Tape::backward(const Variable& loss, double scale) {
     }
     if (record.closure != nullptr) record.destroy(record.closure, closures_);
     records_.pop_back();
+  }
+  for (Slot& slot : slots_) {
+    if (slot.outside.defined() && slot.outside.write == Write::kSet) {
+      slot.outside.tensor.backend().fill(slot.outside, 0);
+    }
   }
 }
 

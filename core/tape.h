@@ -86,6 +86,9 @@ class Tape {
   Variable leaf(Parameter& first, int count = 1);
   /// A leaf whose gradient the tape keeps; read it with `gradient` after backward (tests).
   Variable input(Tensor value);
+  /// A leaf whose gradient goes where `gradient` says: set or added by the first who writes, added
+  /// by the others, zeros if nobody does. Undefined: a constant.
+  Variable input(Tensor value, Into gradient);
   /// The gradient that reached an `input`; zeros if none did.
   Tensor gradient(const Variable& input) const;
 
@@ -103,6 +106,8 @@ class Tape {
 
   /// Runs all records backwards from `loss` (one element) with d loss = `scale`, then is empty.
   void backward(const Variable& loss, double scale = 1);
+  /// The same from any output, given its gradient.
+  void backward(const Variable& output, Tensor gradient);
   /// Forgets all records; memory is kept for the next use.
   void clear();
   /// Names of the ops recorded since the last clear, in order.
@@ -123,6 +128,7 @@ class Tape {
   };
   struct Slot {
     Tensor gradient;  // undefined: nothing has arrived yet
+    Into outside;     // where it goes instead, if anywhere
     Parameter* parameter = nullptr;
     int parameters = 0;
   };

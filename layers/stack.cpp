@@ -43,10 +43,24 @@ AttentionMask Stack::mask(const StackSource& source) const {
   return mask;
 }
 
+Variable Stack::block(Run& run, const Block& block, const Variable& x_BTD,
+                      const BlockSource& source) const {
+  if (!run.recompute || !run.tape.recording()) return block(run, x_BTD, source);
+  BlockSource constants = source;
+  constants.rows_BSD = constants.encoded_BSD = {};
+  const Variable inputs[] = {x_BTD, source.rows_BSD, source.encoded_BSD};
+  return recomputed(run, inputs, [&block, constants](Run& again, std::span<const Variable> read) {
+    BlockSource now = constants;
+    now.rows_BSD = read[1];
+    now.encoded_BSD = read[2];
+    return block(again, read[0], now);
+  });
+}
+
 Variable Stack::enhanced(Run& run, const Variable& x_BTD, BlockSource read) const {
   read.rows_BSD = x_BTD;
   Variable z_BTD = add_rows(run, x_BTD, run.tape.leaf(*enhanced_), 0);
-  for (int time = 0; time < 2; ++time) z_BTD = blocks_.back()(run, z_BTD, read);
+  for (int time = 0; time < 2; ++time) z_BTD = block(run, blocks_.back(), z_BTD, read);
   return z_BTD;
 }
 
@@ -72,7 +86,8 @@ Variable Stack::operator()(Run& run, const Variable& embedded_BTD,
       memory->keep(index, source.lanes.first_sequence, x_BTD.value());
     }
     const bool last = layer + 1 == blocks_.size();
-    x_BTD = last && enhanced_ ? enhanced(run, x_BTD, read) : blocks_[layer](run, x_BTD, read);
+    x_BTD =
+        last && enhanced_ ? enhanced(run, x_BTD, read) : block(run, blocks_[layer], x_BTD, read);
   }
   if (caches) caches->position += rows;
   return norm_ ? (*norm_)(run, x_BTD) : x_BTD;

@@ -43,6 +43,9 @@ class Stack {
   std::optional<int64_t> longest() const;
 
  private:
+  /// One layer; where the run says so, kept as its inputs alone.
+  Variable block(Run& run, const Block& block, const Variable& x_BTD,
+                 const BlockSource& source) const;
   AttentionMask mask(const StackSource& source) const;
   /// DeBERTa's enhanced mask decoder (He et al. 2021, section 3.2): the last block twice, on what
   /// it would have read with absolute positions added, which looks at that without them.

@@ -143,6 +143,15 @@ std::vector<OpCase> op_cases() {
                                to_tensor(backend, {1, 2}, std::vector<int32_t>{3, 2})};
          return scatter_rows(r, x, ids, 7);
        }},
+      {"recomputed",
+       "with dropout, an input twice, another not at all",
+       {{3, 4}, {3, 4}, {4, 4}},
+       [](Run& r, const Inputs& x) {
+         return recomputed(r, x, [](Run& again, std::span<const Variable> in) {
+           const Variable y = linear(again, dropout(again, in[0], again.dropout(0.3, 5)), in[2]);
+           return residual(again, in[0], y, again.dropout(0.2, 5));
+         });
+       }},
       {"add_rows",
        "",
        {{2, 3, 4}, {6, 4}},
@@ -324,7 +333,7 @@ TEST(OpCases, CoverEveryRecordedName) {
   // All names that core/ops hands to Tape::record, read from the sources.
   const std::regex record("record\\(\\s*\"([a-z_]+)\"");
   for (const char* file : {"linear", "elementwise", "normalize", "tables", "cross_entropy",
-                           "attention", "concat", "rotate"}) {
+                           "attention", "concat", "rotate", "recompute"}) {
     std::ifstream in(std::string(TAPEMEASURE_SOURCE_DIR) + "/core/ops/" + file + ".cpp");
     const std::string text((std::istreambuf_iterator<char>(in)), {});
     ASSERT_FALSE(text.empty()) << file;
