@@ -39,20 +39,27 @@ std::string folded_name(const std::string& name) {
   return "blocks.*" + name.substr(name.find('.', kBlocks.size()));
 }
 
+std::string word_for(Role role) {
+  constexpr const char* kWords[] = {"weights", "biases", "norms", "embeddings", "positions"};
+  return kWords[static_cast<size_t>(role)];
+}
+
+/// What does not decay: whole kinds of parameters by their word, others by name.
 std::string decay_line(double decay, const Model& model, const Optimizer& optimizer) {
-  size_t decaying = 0;
+  const auto& all = model.store.all();
+  const auto decays = [&](const Parameter& parameter) { return optimizer.decays(parameter); };
   std::vector<std::string> others;  // in creation order
-  for (const Parameter& parameter : model.store.all()) {
-    if (optimizer.decays(parameter)) {
-      ++decaying;
-      continue;
-    }
-    const std::string name = folded_name(parameter.name);
+  for (const Parameter& parameter : all) {
+    if (decays(parameter)) continue;
+    const bool whole_kind = std::none_of(all.begin(), all.end(), [&](const Parameter& other) {
+      return other.role == parameter.role && decays(other);
+    });
+    const std::string name = whole_kind ? word_for(parameter.role) : folded_name(parameter.name);
     if (std::find(others.begin(), others.end(), name) == others.end()) others.push_back(name);
   }
-  return fmt::format("weight decay {} on {} of {} tensors{}{}", decay, decaying,
-                     model.store.all().size(),
-                     others.empty() ? "" : ", not on: ", fmt::join(others, " "));
+  return fmt::format("weight decay {} on {} of {} tensors{}{}", decay,
+                     std::count_if(all.begin(), all.end(), decays), all.size(),
+                     others.empty() ? "" : ", not on ", fmt::join(others, ", "));
 }
 
 }  // namespace

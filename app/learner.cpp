@@ -5,12 +5,19 @@
 #include <cmath>
 
 #include "app/checkpoint.h"
+#include "core/backends/trace/trace_backend.h"
 #include "core/config/node.h"
 #include "core/error.h"
 
 namespace tapemeasure {
 
 namespace {
+
+std::unique_ptr<Backend> backend_of(const TrainerOptions& trainer, Trace* trace) {
+  auto backend = make_backend(trainer.backend, static_cast<int>(trainer.threads.value_or(0)));
+  if (!trace) return backend;
+  return std::make_unique<TraceBackend>(std::move(backend), *trace);
+}
 
 /// The tokens that close a document. One that the vocabulary does not have would close it at every
 /// unknown word, and no token at all nowhere.
@@ -50,9 +57,9 @@ void check_model(const Experiment& experiment, const Tokenizer& tokenizer) {
   settle(network, experiment, tokenizer);
 }
 
-Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_tokenizer)
-    : backend(make_backend(experiment.trainer.backend,
-                           static_cast<int>(experiment.trainer.threads.value_or(0)))),
+Model::Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> its_tokenizer,
+             Trace* trace)
+    : backend(backend_of(experiment.trainer, trace)),
       dtype(experiment.dtype()),
       tokenizer(std::move(its_tokenizer)),
       specials(tokenizer ? specials_of(experiment, *tokenizer) : Specials()),
@@ -78,11 +85,12 @@ ModelInput input_of(const Batch& batch, int64_t first, int64_t count) {
           .source_lengths_B = rows(batch.source_lengths_B)};
 }
 
-Learner::Learner(const Experiment& experiment, Model& model, const Corpus& corpus)
+Learner::Learner(const Experiment& experiment, Model& model, const Corpus& corpus, Trace* trace)
     : experiment_(experiment),
       model_(model),
       optimizer_(*experiment.optimizer.options, model.store),
       batches_(training_batches(experiment, corpus)),
+      tape_(true, trace),
       run_(tape_, true) {
   run_.recompute = experiment.trainer.recompute;
   run_.seed = static_cast<uint64_t>(experiment.trainer.seed);
@@ -99,6 +107,15 @@ int64_t Learner::at_once() const {
   return std::max<int64_t>(1, *experiment_.trainer.micro_batch_tokens / length);
 }
 
+Variable Learner::forward(const ModelInput& input, const Tensor& targets_BT,
+                          const LossOptions& options, double& total) {
+  const Timed timed(tape_.trace(), "forward");
+  const Variable hidden = model_.network->hidden(run_, input);
+  const CrossEntropy result = model_.network->loss(run_, hidden, targets_BT, options);
+  total += result.total;
+  return result.loss;
+}
+
 double Learner::accumulate() {
   const int64_t sequences = batch_.tokens_BT.shape()[0], most = at_once();
   const double smoothing = experiment_.objective.options->smoothing();
@@ -111,12 +128,10 @@ double Learner::accumulate() {
     const MemoryLanes lanes{memory_ ? &*memory_ : nullptr, first};
     ModelInput input = input_of(batch_, first, count);
     input.lanes = lanes;
-    const Variable hidden = model_.network->hidden(run_, input);
-    const CrossEntropy result =
-        model_.network->loss(run_, hidden, batch_.targets_BT.rows(first, count),
-                             {.factor = factor, .smoothing = smoothing});
-    total += result.total;
-    tape_.backward(result.loss);
+    const Variable loss = forward(input, batch_.targets_BT.rows(first, count),
+                                  {.factor = factor, .smoothing = smoothing}, total);
+    const Timed timed(tape_.trace(), "backward");
+    tape_.backward(loss);
     tape_.clear();
   }
   model_.store.complete_gradients();
@@ -124,13 +139,19 @@ double Learner::accumulate() {
   return total * factor;
 }
 
-StepReport Learner::step() {
+void Learner::next_batch() {
+  const Timed timed(tape_.trace(), "batch");
   batches_->at(steps_done_, *model_.backend, batch_);
+}
+
+StepReport Learner::step() {
+  next_batch();
   StepReport report;
   report.scored = batch_.scored;
   report.epoch = batch_.epoch;
   if (memory_ && batch_.restarts) memory_->clear();
   report.loss = accumulate();
+  const Timed timed(tape_.trace(), "update");
   report.gradient_norm = optimizer_.gradient_norm();
   if (!std::isfinite(report.loss)) {
     report.nonfinite = "the loss";

@@ -20,7 +20,9 @@ namespace tapemeasure {
 struct Model {
   /// Builds it with initial weights. `experiment.model.vocabulary` is the tokenizer's and the
   /// objective's special tokens, or more. Without a tokenizer any row of the vocabulary is a token.
-  Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> tokenizer);
+  /// `trace`, if there is one, outlives it and is told of every kernel.
+  Model(const Experiment& experiment, std::shared_ptr<const Tokenizer> tokenizer,
+        Trace* trace = nullptr);
 
   std::unique_ptr<Backend> backend;
   DType dtype;
@@ -54,8 +56,8 @@ ModelInput input_of(const Batch& batch, int64_t first, int64_t count);
 
 class Learner {
  public:
-  /// All of them must outlive it.
-  Learner(const Experiment& experiment, Model& model, const Corpus& corpus);
+  /// All of them must outlive it. `trace`, if there is one, is told what a step does.
+  Learner(const Experiment& experiment, Model& model, const Corpus& corpus, Trace* trace = nullptr);
 
   /// Does step `steps_done()`. When a loss or gradient is not finite, nothing is updated but the
   /// step counts.
@@ -67,6 +69,10 @@ class Learner {
   void visit_state(StateVisitor& v);
 
  private:
+  void next_batch();
+  /// The loss of some sequences, of which `total` gets the sum.
+  Variable forward(const ModelInput& input, const Tensor& targets_BT, const LossOptions& options,
+                   double& total);
   double accumulate();
   /// Sequences of the batch that go through the model together.
   int64_t at_once() const;

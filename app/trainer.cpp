@@ -23,13 +23,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 Trainer::Trainer(const Experiment& experiment, const Corpus& corpus, const RunDirectory& directory,
-                 Log& log)
+                 Log& log, StepProfile* profile)
     : experiment_(experiment),
       corpus_(corpus),
       directory_(directory),
       log_(log),
-      model_(experiment, corpus.tokenizer),
-      learner_(experiment, model_, corpus) {}
+      profile_(profile),
+      model_(experiment, corpus.tokenizer, profile ? &profile->trace() : nullptr),
+      learner_(experiment, model_, corpus, profile ? &profile->trace() : nullptr) {}
 
 void Trainer::visit_state(StateVisitor& v) {
   learner_.visit_state(v);
@@ -103,6 +104,18 @@ void Trainer::announce() {
 bool Trainer::due(int64_t every) const {
   const int64_t done = learner_.steps_done();
   return done == experiment_.trainer.steps || (every > 0 && done % every == 0);
+}
+
+StepReport Trainer::step() {
+  if (!profile_) return learner_.step();
+  profile_->before_step(steps_here_, experiment_.trainer.steps - learner_.steps_done());
+  const StepReport report = learner_.step();
+  if (profile_->after_step()) {
+    log_.info("step {} is in {}; its kernels by time:", learner_.steps_done(), profile_->path());
+    for (const std::string& line : heaviest_kernels(profile_->trace().intervals()))
+      log_.info("  {}", line);
+  }
+  return report;
 }
 
 void Trainer::log_step(const StepReport& report) {
@@ -260,7 +273,7 @@ Stop Trainer::train() {
   started_ = last_step_ = std::chrono::steady_clock::now();
   std::optional<Stop> stop = limit_reached();
   while (!stop) {
-    const StepReport report = learner_.step();
+    const StepReport report = step();
     handle_nonfinite(report);
     log_step(report);
     signal_ = SignalGuard::received();

@@ -12,6 +12,7 @@
 #include "app/learner.h"
 #include "app/metrics_file.h"
 #include "app/run_directory.h"
+#include "app/step_profile.h"
 #include "core/log.h"
 
 namespace tapemeasure {
@@ -21,9 +22,10 @@ enum class Stop { kFinished, kPatience, kMaxMinutes, kSignal };
 
 class Trainer {
  public:
-  /// All of them must outlive it. The directory exists and is locked by the caller.
+  /// All of them must outlive it. The directory exists and is locked by the caller. `profile`, if
+  /// there is one, gets the times of a step.
   Trainer(const Experiment& experiment, const Corpus& corpus, const RunDirectory& directory,
-          Log& log);
+          Log& log, StepProfile* profile = nullptr);
 
   Model& model() { return model_; }
   /// Continues from the newest checkpoint that is whole; each damaged one before it is named in the
@@ -43,6 +45,7 @@ class Trainer {
   void check_config(const std::string& config, const std::string& path) const;
   void announce();
   bool due(int64_t every) const;
+  StepReport step();
   void log_step(const StepReport& report);
   void show_progress(const StepReport& report, bool last);
   void handle_nonfinite(const StepReport& report);
@@ -58,6 +61,7 @@ class Trainer {
   const Corpus& corpus_;
   const RunDirectory& directory_;
   Log& log_;
+  StepProfile* profile_;
   Model model_;
   Learner learner_;
   std::optional<MetricsFile> metrics_;  // from train() on

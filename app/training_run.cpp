@@ -79,7 +79,8 @@ int begin_run(Experiment experiment, const RunDirectory& directory, const RunSta
   Log log(directory.file("log.txt"));
   for (const std::string& notice : notices) log.warn("{}", notice);
   log.info("training in {}", directory.path());
-  Trainer trainer(experiment, corpus, directory, log);
+  StepProfile profile(start.profile);
+  Trainer trainer(experiment, corpus, directory, log, start.profile.empty() ? nullptr : &profile);
   initialise(trainer, directory, start, log);
   write_atomically(directory.file("config.yaml"), write_experiment(experiment));
   if (start.begun) start.begun(directory, log);
@@ -128,7 +129,8 @@ int resume_run(const Experiment& experiment, const RunDirectory& directory, cons
                    "the model {}",
                    corpus.path(), corpus.tokenizer->vocabulary(),
                    experiment.model.vocabulary.value_or(0));
-  Trainer trainer(experiment, corpus, directory, log);
+  StepProfile profile(start.profile);
+  Trainer trainer(experiment, corpus, directory, log, start.profile.empty() ? nullptr : &profile);
   const int64_t step = trainer.restore();
   log.info("resuming {} at step {} of {}", directory.path(), step, experiment.trainer.steps);
   for (const ConfigValue& change : changed_values(stored, experiment)) {

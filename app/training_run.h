@@ -20,6 +20,7 @@ struct RunStart {
   std::string cache = {};          ///< where prepared texts are kept
   std::string init_from = {};      ///< a checkpoint or run whose weights it starts from, or ""
   std::string allow_missing = {};  ///< glob of parameters that those may lack or have too many of
+  std::string profile = {};        ///< a file for the times of one step, or ""
   /// Called once the directory has its config.yaml, before the first step.
   using Begun = std::function<void(const RunDirectory&, Log&)>;
   Begun begun = {};

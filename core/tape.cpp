@@ -28,7 +28,7 @@ void Gradients::pass(int input) {
   }
 }
 
-Tape::Tape(bool recording) : recording_(recording) {}
+Tape::Tape(bool recording, Trace* trace) : recording_(recording), trace_(trace) {}
 Tape::~Tape() { clear(); }
 
 Variable Tape::leaf(Parameter& first, int count) {
@@ -121,6 +121,7 @@ void Tape::backward(const Variable& output, Tensor gradient) {
                           {input_shapes_.data() + record.first_input, size_t(record.inputs)},
                           output.reshaped(record.output_shape));
       output = Tensor();
+      const Timed timed(trace_, record.name, "gradient of ");
       record.run(record.closure, gradients);
     }
     if (record.closure != nullptr) record.destroy(record.closure, closures_);

@@ -15,6 +15,7 @@
 
 #include "core/backend.h"
 #include "core/tensor.h"
+#include "core/trace.h"
 
 namespace tapemeasure {
 
@@ -73,13 +74,15 @@ class Gradients {
 
 class Tape {
  public:
-  /// A tape that does not record gives values only (evaluation, generation).
-  explicit Tape(bool recording = true);
+  /// A tape that does not record gives values only (evaluation, generation). `trace`, if there is
+  /// one, outlives it and is told of each record's backward.
+  explicit Tape(bool recording = true, Trace* trace = nullptr);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
   bool recording() const { return recording_; }
+  Trace* trace() const { return trace_; }
 
   /// The leaf of `count` parameters that lie side by side, beginning with `first`: their values as
   /// one tensor, stacked along axis 0. Gradients go to the parameters' own buffers.
@@ -136,6 +139,7 @@ class Tape {
   Into target(int slot, const Shape& shape, DType dtype, Backend& backend);
 
   bool recording_;
+  Trace* trace_;
   std::pmr::unsynchronized_pool_resource closures_;
   std::vector<Record> records_;
   std::vector<int> inputs_;

@@ -85,6 +85,7 @@ Variable Stack::operator()(Run& run, const Variable& embedded_BTD,
       read.memory_BMD = memory->layer(index, source.lanes.first_sequence, batch);
       memory->keep(index, source.lanes.first_sequence, x_BTD.value());
     }
+    const Timed timed(run.tape.trace(), "block");
     const bool last = layer + 1 == blocks_.size();
     x_BTD =
         last && enhanced_ ? enhanced(run, x_BTD, read) : block(run, blocks_[layer], x_BTD, read);

@@ -14,7 +14,7 @@ namespace {
 
 struct TrainArguments {
   std::string config, run, cache = default_cache();
-  std::string init_from, allow_missing;
+  std::string init_from, allow_missing, profile;
   std::vector<std::string> sets;
   int port = 0;  // of --watch; 0: none
 };
@@ -41,6 +41,11 @@ RunStart::Begun watching(PageServer* server) {
   };
 }
 
+void add_profile_option(CLI::App* verb, std::string& path) {
+  verb->add_option("--profile", path,
+                   "write where the time of one step goes, in Chrome's trace format");
+}
+
 void add_cache_option(CLI::App* verb, std::string& cache) {
   verb->add_option("--cache", cache, "where prepared texts are kept")->capture_default_str();
 }
@@ -56,11 +61,12 @@ int train(const TrainArguments& arguments) {
                    {.cache = arguments.cache,
                     .init_from = arguments.init_from,
                     .allow_missing = arguments.allow_missing,
+                    .profile = arguments.profile,
                     .begun = watching(server.get())});
 }
 
 struct ResumeArguments {
-  std::string run, cache = default_cache();
+  std::string run, profile, cache = default_cache();
   std::vector<std::string> sets;
   int port = 0;  // as TrainArguments has it
 };
@@ -71,8 +77,9 @@ int resume(const ResumeArguments& arguments) {
   for (const std::string& assignment : arguments.sets) config.set(assignment);
   const Experiment experiment = read_experiment(config);
   const auto server = take_port(arguments.port);
-  return resume_run(experiment, directory,
-                    {.cache = arguments.cache, .begun = watching(server.get())});
+  return resume_run(
+      experiment, directory,
+      {.cache = arguments.cache, .profile = arguments.profile, .begun = watching(server.get())});
 }
 
 }  // namespace
@@ -89,6 +96,7 @@ void add_train(CLI::App& app, Action& action) {
                    "glob of parameters that --init-from may lack or have too many of");
   add_cache_option(verb, arguments->cache);
   add_watch_option(verb, arguments->port);
+  add_profile_option(verb, arguments->profile);
   verb->callback([arguments, &action] { action = [arguments] { return train(*arguments); }; });
 }
 
@@ -100,6 +108,7 @@ void add_resume(CLI::App& app, Action& action) {
                    "KEY=VALUE: intervals, keep, limits, threads, or a larger trainer.steps");
   add_cache_option(verb, arguments->cache);
   add_watch_option(verb, arguments->port);
+  add_profile_option(verb, arguments->profile);
   verb->callback([arguments, &action] { action = [arguments] { return resume(*arguments); }; });
 }
 

@@ -14,7 +14,7 @@ Variable recomputed(Run& run, std::span<const Variable> inputs,
     return values;
   };
   Tape forgetful(false);
-  auto inner = std::make_unique<Tape>();
+  auto inner = std::make_unique<Tape>(true, run.tape.trace());
   const Run before = run.on(*inner);
   Run first = run.on(forgetful);
   std::vector<Variable> values = detached(inputs);
