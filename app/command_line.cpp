@@ -82,8 +82,9 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Action action;
-  for (const auto add : {add_prepare, add_train, add_resume, add_evaluate, add_generate,
-                         add_inspect, add_verify, add_list, add_explain, add_ablate, add_report}) {
+  for (const auto add :
+       {add_prepare, add_train, add_resume, add_evaluate, add_generate, add_inspect, add_verify,
+        add_list, add_explain, add_ablate, add_report, add_bench}) {
     add(app, action);
   }
   try {

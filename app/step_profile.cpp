@@ -45,7 +45,7 @@ std::vector<Sum> kernels(const std::vector<Trace::Interval>& intervals) {
     sum.name = interval.name;
     ++sum.calls;
     sum.microseconds += interval.duration;
-    sum.flops += interval.flops;
+    if (interval.product) sum.flops += interval.product->operations();
   }
   std::vector<Sum> sorted;
   for (auto& [name, sum] : sums) sorted.push_back(std::move(sum));
@@ -88,8 +88,9 @@ std::string chrome_trace(const std::vector<Trace::Interval>& intervals) {
     nlohmann::ordered_json event = {{"name", interval.name},    {"ph", "X"}, {"ts", interval.begin},
                                     {"dur", interval.duration}, {"pid", 1},  {"tid", 1}};
     if (!interval.detail.empty()) event["args"]["sizes"] = interval.detail;
-    if (interval.flops > 0 && interval.duration > 0) {
-      event["args"]["GFLOP/s"] = interval.flops / interval.duration / 1e3;
+    if (interval.product) {
+      event["args"]["sizes"] = interval.product->str();
+      event["args"]["GFLOP/s"] = interval.product->operations() / interval.duration / 1e3;
     }
     events.push_back(std::move(event));
   }

@@ -6,6 +6,7 @@
 
 #include "app/announcement.h"
 #include "app/checkpoint.h"
+#include "app/costs.h"
 #include "app/metrics.h"
 #include "app/objective_evaluation.h"
 #include "app/results.h"
@@ -13,6 +14,7 @@
 #include "app/signals.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
+#include "core/machine.h"
 
 namespace tapemeasure {
 
@@ -95,6 +97,14 @@ void Trainer::announce() {
   for (const std::string& line : announcement(experiment_, corpus_, model_, learner_.optimizer())) {
     log_.info("{}", line);
   }
+  if (experiment_.trainer.backend == "cpu") {
+    constexpr double kSeconds = 0.03;
+    const auto threads = experiment_.trainer.threads.value_or(default_threads());
+    const double peak = multiply_add_rate(static_cast<int>(threads), kSeconds);
+    log_.info("this machine's peak, measured: {:.0f} GFLOP/s in f32", peak / 1e9);
+    steps_at_peak_ = peak / (costs_of(experiment_).flops_per_token *
+                             static_cast<double>(experiment_.trainer.batch_tokens));
+  }
   if (experiment_.trainer.save_every > 0) {
     log_.info("checkpoints every {} steps in {}", experiment_.trainer.save_every,
               directory_.file("checkpoints"));
@@ -132,10 +142,15 @@ void Trainer::log_step(const StepReport& report) {
 
 void Trainer::show_progress(const StepReport& report, bool last) {
   const int64_t done = learner_.steps_done(), left = experiment_.trainer.steps - done;
-  const double tokens_left = static_cast<double>(left * report.scored);
-  log_.progress(fmt::format("step {}/{}  loss {:.4f} (mean {:.4f})  {:.0f} tokens/s  {} left", done,
-                            experiment_.trainer.steps, report.loss, mean_loss_, tokens_per_second_,
-                            duration_text(tokens_left / tokens_per_second_)),
+  const double steps_per_second = tokens_per_second_ / static_cast<double>(report.scored);
+  const std::string share =
+      steps_at_peak_ > 0
+          ? fmt::format(", {:.0f} % of the peak", 100 * steps_per_second / steps_at_peak_)
+          : "";
+  log_.progress(fmt::format("step {}/{}  loss {:.4f} (mean {:.4f})  {:.0f} tokens/s{}  {}  {} left",
+                            done, experiment_.trainer.steps, report.loss, mean_loss_,
+                            tokens_per_second_, share, bytes_text(peak_resident_bytes()),
+                            duration_text(static_cast<double>(left) / steps_per_second)),
                 last);
 }
 

@@ -77,6 +77,7 @@ class Trainer {
   int64_t restored_at_ = 0, evaluated_at_ = -1, saved_at_ = -1;
   std::chrono::steady_clock::time_point started_, last_step_;
   double tokens_per_second_ = 0, mean_loss_ = 0;
+  double steps_at_peak_ = 0;  ///< steps a second at the machine's peak; 0: not known
   int64_t steps_here_ = 0;
   int signal_ = 0;
   bool warned_unmeasured_ = false;

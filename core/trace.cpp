@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "core/trace.h"
 
+#include <fmt/format.h>
+
 namespace tapemeasure {
+
+double Product::operations() const {
+  return 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
+}
+
+std::string Product::str() const {
+  return fmt::format("{} x {} x {}{}{}", M, N, K, transpose_a ? ", a transposed" : "",
+                     transpose_b ? ", b transposed" : "");
+}
 
 void Trace::start() {
   intervals_.clear();

@@ -5,19 +5,31 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace tapemeasure {
 
+/// A matrix product c [M, N] = scale a b [+ bias] [+ c], with sums of K.
+struct Product {
+  int64_t M = 0, N = 0, K = 0;
+  bool transpose_a = false, transpose_b = false, bias = false, add = false;
+  double scale = 1;
+  bool operator==(const Product&) const = default;
+  double operations() const;
+  /// "4096 x 768 x 256, b transposed": M x N x K.
+  std::string str() const;
+};
+
 class Trace {
  public:
   struct Interval {
-    std::string name, detail;  ///< detail: sizes, or ""
-    double begin = 0;          ///< microseconds since start()
-    double duration = 0;       ///< microseconds
-    double flops = 0;          ///< floating-point operations of its own; 0: not counted
+    std::string name, detail;        ///< detail: sizes, or ""
+    std::optional<Product> product;  ///< of a matrix product
+    double begin = 0;                ///< microseconds since start()
+    double duration = 0;             ///< microseconds
   };
 
   /// Begins to record; forgets what was recorded.
@@ -45,10 +57,8 @@ class Timed {
   Timed& operator=(const Timed&) = delete;
   explicit operator bool() const { return trace_ != nullptr; }
   /// What a reader of the interval wants to know besides. REQUIRES: it is true.
-  void detail(std::string text, double flops = 0) {
-    interval_.detail = std::move(text);
-    interval_.flops = flops;
-  }
+  void detail(std::string text) { interval_.detail = std::move(text); }
+  void product(const Product& product) { interval_.product = product; }
 
  private:
   Trace* trace_;

@@ -26,5 +26,6 @@ void add_list(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_ablate(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 }  // namespace tapemeasure

@@ -93,13 +93,15 @@ TEST(Profile, AFileThatCannotBeWrittenIsSaidInOneLine) {
   EXPECT_NE(outcome.output.find("step.json"), std::string::npos) << outcome.output;
 }
 
-const std::vector<Trace::Interval> kIntervals = {{"gemm", "2 x 3 x 4", 100, 600, 48000},
-                                                 {"norm", "", 700, 200, 0},
-                                                 {"block", "", 100, 900, 0},
-                                                 {"gemm", "2 x 3 x 4", 1000, 400, 48000},
-                                                 {"fill", "", 1500, 5, 0},
-                                                 {"scale", "", 1510, 5, 0},
-                                                 {"update", "", 1500, 500, 0}};
+const Product kProduct = {.M = 200, .N = 30, .K = 4};  // 48000 operations
+const std::vector<Trace::Interval> kIntervals = {
+    {.name = "gemm", .detail = {}, .product = kProduct, .begin = 100, .duration = 600},
+    {.name = "norm", .detail = {}, .product = {}, .begin = 700, .duration = 200},
+    {.name = "block", .detail = "3", .product = {}, .begin = 100, .duration = 900},
+    {.name = "gemm", .detail = {}, .product = kProduct, .begin = 1000, .duration = 400},
+    {.name = "fill", .detail = {}, .product = {}, .begin = 1500, .duration = 5},
+    {.name = "scale", .detail = {}, .product = {}, .begin = 1510, .duration = 5},
+    {.name = "update", .detail = {}, .product = {}, .begin = 1500, .duration = 500}};
 
 TEST(Profile, ContainersAreNoKernels) {
   EXPECT_EQ(heaviest_kernels(kIntervals),
@@ -111,9 +113,10 @@ TEST(Profile, ContainersAreNoKernels) {
 TEST(Profile, EventsHaveTheirSizesAndRates) {
   const auto json = nlohmann::json::parse(chrome_trace(kIntervals));
   EXPECT_EQ(json.at("traceEvents").size(), 7u);
-  EXPECT_EQ(json["traceEvents"][0]["args"]["sizes"], "2 x 3 x 4");
+  EXPECT_EQ(json["traceEvents"][0]["args"]["sizes"], "200 x 30 x 4");
   EXPECT_DOUBLE_EQ(json["traceEvents"][0]["args"]["GFLOP/s"], 0.08);
   EXPECT_FALSE(json["traceEvents"][1].contains("args"));
+  EXPECT_EQ(json["traceEvents"][2]["args"]["sizes"], "3");
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ const std::map<std::string, std::set<std::string>> kFlags = {
     {"prepare",
      {"--out", "--tokenizer", "--vocab", "--min-frequency", "--split", "--valid", "--test",
       "--newline"}},
-    {"train", {"--set", "--run", "--init-from", "--allow-missing", "--cache", "--watch"}},
-    {"resume", {"--set", "--cache", "--watch"}},
+    {"train",
+     {"--set", "--run", "--init-from", "--allow-missing", "--cache", "--watch", "--profile"}},
+    {"resume", {"--set", "--cache", "--watch", "--profile"}},
     {"evaluate",
      {"--split", "--text", "--lengths", "--protocol", "--per-token", "--bleu", "--beam", "--set",
       "--json", "--cache"}},
@@ -38,6 +39,7 @@ const std::map<std::string, std::set<std::string>> kFlags = {
      {"--out", "--set", "--jobs", "--threads", "--launcher", "--keep-going", "--fail-fast",
       "--cell", "--plan", "--collect", "--cache"}},
     {"report", {"--out", "--serve", "--text", "--cache"}},
+    {"bench", {"--set", "--seconds", "--json", "--cache"}},
 };
 
 std::set<std::string> flags_in(const std::string& help) {

@@ -30,3 +30,14 @@ done
 for name in $(grep -ohE '`[a-z-]+\.md`' "$source/docs/README.md" | tr -d '`'); do
   [ -e "$source/docs/$name" ] || { echo "docs/README.md names $name, which is not there"; exit 1; }
 done
+
+# Every ablation is reproduced, or said not to be; one that is shows all of its claims.
+for plan in "$source"/configs/ablations/tiny/*.yaml; do
+  name=$(basename "$plan" .yaml)
+  grep -qF "$name" "$source/docs/reproduce.md" || { echo "docs/reproduce.md says nothing of $name"; exit 1; }
+  grep -qF "configs/ablations/tiny/$name.yaml" "$source/docs/reproduce.md" || continue
+  for claim in $(sed -n 's/^ *- *id: *//p' "$plan"); do
+    grep -qE "^\| $claim( |$)" "$source/docs/reproduce.md" || {
+      echo "docs/reproduce.md does not judge $claim of $name"; exit 1; }
+  done
+done

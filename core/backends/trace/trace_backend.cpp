@@ -15,11 +15,14 @@ void TraceBackend::free_memory(void* data, size_t) { free_host_memory(data); }
 void TraceBackend::gemm(const Gemm& how, const Tensor& a, const Tensor& b, const Into& c) {
   Timed timed(&trace_, "gemm");
   if (timed) {
-    const int64_t m = rows_of(c.tensor), n = columns_of(c.tensor);
-    const int64_t k = how.transpose_a ? rows_of(a) : columns_of(a);
-    timed.detail(fmt::format("{} x {} x {}{}{}", m, n, k, how.transpose_a ? ", a transposed" : "",
-                            how.transpose_b ? ", b transposed" : ""),
-                2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+    timed.product({.M = rows_of(c.tensor),
+                   .N = columns_of(c.tensor),
+                   .K = how.transpose_a ? rows_of(a) : columns_of(a),
+                   .transpose_a = how.transpose_a,
+                   .transpose_b = how.transpose_b,
+                   .bias = how.bias.defined(),
+                   .add = c.write == Write::kAdd,
+                   .scale = how.scale});
   }
   traced_->gemm(how, a, b, c);
 }
