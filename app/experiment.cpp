@@ -12,8 +12,22 @@ namespace tapemeasure {
 namespace {
 constexpr int64_t kMany = int64_t{1} << 40;
 constexpr const char* kOrders[] = {"shuffled", "lanes"};
-constexpr const char* kPrecisions[] = {"f32", "f64"};
+constexpr const char* kPrecisions[] = {"f32", "f64", "bf16", "auto"};
 constexpr const char* kNonfinite[] = {"stop", "skip"};
+
+/// The only backend that a precision goes with; null: any.
+const char* backend_for(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return nullptr;
+    case Precision::kF64:
+      return "reference";
+    case Precision::kBF16:
+    case Precision::kAuto:
+      return "cpu";
+  }
+  return nullptr;
+}
 
 /// One of a list of names, kept as text.
 void name_choice(Fields& f, const char* name, std::string& value,
@@ -66,7 +80,10 @@ void TrainerOptions::visit(Fields& f) {
   f.integer("evaluate_every", evaluate_every, {0, kMany}, "0: only at the end", "steps");
   f.integer("save_every", save_every, {0, kMany}, "0: only at the end", "steps");
   f.integer("keep", keep, {1, 1000000}, "newest checkpoints to keep, beside the best");
-  f.choose("precision", precision, kPrecisions, "f64 needs backend: reference");
+  f.choose(
+      "precision", precision, kPrecisions,
+      "f64 needs backend: reference; bf16 (cpu): matrix products read bf16, everything else is "
+      "f32; auto (cpu): f32 or bf16, the faster on this machine");
   name_choice(f, "backend", backend, {"cpu", "reference", "check:cpu"},
               "check:cpu compares every kernel with the reference");
   f.integer("threads", threads, {1, 4096}, "cores that this process may use", "CPU threads");
@@ -230,9 +247,12 @@ Experiment read_experiment(const Config& config) {
                      config.place("data.order"));
   check_objective(config, experiment);
   check_batches(config, experiment);
-  check<ConfigError>(t.precision == Precision::kF32 || t.backend == "reference",
-                     "{}: trainer.precision f64 needs trainer.backend reference, not {}",
-                     config.place("trainer.precision"), t.backend);
+  const char* wanted = backend_for(t.precision);
+  check<ConfigError>(wanted == nullptr || t.backend == wanted,
+                     "{}: trainer.precision {} needs trainer.backend {}, not {}",
+                     config.place("trainer.precision"),
+                     kPrecisions[static_cast<size_t>(t.precision)], wanted ? wanted : "",
+                     t.backend);
   with_place(config.place("optimizer"), [&] { experiment.optimizer.options->validate(); });
   ScheduleOptions& schedule = *experiment.schedule.options;
   if (!schedule.steps) schedule.steps = t.steps;

@@ -37,7 +37,9 @@ struct DataOptions {
   }
 };
 
-enum class Precision { kF32, kF64 };
+/// kBF16: products read bf16; all else, and all that is kept, is f32. kAuto: f32 or bf16, as
+/// settle_precision() finds.
+enum class Precision { kF32, kF64, kBF16, kAuto };
 enum class OnNonfinite { kStop, kSkip };
 
 /// The `trainer:` section.

@@ -14,7 +14,9 @@ namespace tapemeasure {
 namespace {
 
 std::unique_ptr<Backend> backend_of(const TrainerOptions& trainer, Trace* trace) {
-  auto backend = make_backend(trainer.backend, static_cast<int>(trainer.threads.value_or(0)));
+  const bool bf16 = trainer.precision == Precision::kBF16;
+  auto backend = make_backend(trainer.backend + (bf16 ? ":bf16" : ""),
+                              static_cast<int>(trainer.threads.value_or(0)));
   if (!trace) return backend;
   return std::make_unique<TraceBackend>(std::move(backend), *trace);
 }

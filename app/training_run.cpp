@@ -5,6 +5,7 @@
 
 #include "app/checkpoint.h"
 #include "app/corpus.h"
+#include "app/precision.h"
 #include "app/results.h"
 #include "app/saved_model.h"
 #include "app/trainer.h"
@@ -67,6 +68,7 @@ void initialise(Trainer& trainer, const RunDirectory& directory, const RunStart&
 int begin_run(Experiment experiment, const RunDirectory& directory, const RunStart& start) {
   if (!experiment.trainer.threads) experiment.trainer.threads = default_threads();
   directory.check_free();
+  const std::string precision = settle_precision(experiment.trainer);
   std::vector<std::string> notices;
   const Corpus corpus = read_corpus(experiment, start.cache, notices);
   settle_vocabulary(experiment, corpus);
@@ -79,6 +81,7 @@ int begin_run(Experiment experiment, const RunDirectory& directory, const RunSta
   Log log(directory.file("log.txt"));
   for (const std::string& notice : notices) log.warn("{}", notice);
   log.info("training in {}", directory.path());
+  if (!precision.empty()) log.info("{}", precision);
   StepProfile profile(start.profile);
   Trainer trainer(experiment, corpus, directory, log, start.profile.empty() ? nullptr : &profile);
   initialise(trainer, directory, start, log);

@@ -11,6 +11,10 @@ namespace tapemeasure {
 /// Floating-point operations a second, the best of turns over `seconds`.
 double multiply_add_rate(int threads, double seconds);
 
+/// The same of dot products of bf16 pairs into f32 (AVX512-BF16), four operations a lane; 0 where
+/// the processor has none.
+double bf16_dot_rate(int threads, double seconds);
+
 /// a = b + s * c over arrays of 64 MiB, beyond the caches (the triad of McCalpin's STREAM). Bytes
 /// that the loop names a second, the best of turns over `seconds`; a store that reads its line
 /// first is not counted twice.

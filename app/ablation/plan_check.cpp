@@ -104,6 +104,17 @@ void check_protocol(const Measure& measure, const Experiment& experiment) {
     Protocol::parse(protocol, measure.length.value_or(experiment.model.context));
 }
 
+/// Cells may be trained on different machines, and must not differ in what those prefer.
+void check_precision(const Plan& plan) {
+  for (const Arm& arm : plan.arms) {
+    check<ConfigError>(
+        experiment_of(plan, arm, {}, arm.place).trainer.precision != Precision::kAuto,
+        "{}: arm '{}': trainer.precision auto is up to the machine, and cells must not differ in "
+        "it: name f32 or bf16",
+        arm.place, arm.name);
+  }
+}
+
 void check_column(const Plan& plan, const Measure& measure) {
   std::string first, first_arm;
   for (const Arm& arm : plan.arms) {
@@ -196,6 +207,7 @@ void check_claims(const Plan& plan) {
 void check_plan(const Plan& plan) {
   check_names(plan);
   check_starts(plan);
+  check_precision(plan);
   for (const Arm& arm : plan.arms) experiment_of(plan, arm, {}, arm.place);
   check_measures(plan);
   check_claims(plan);

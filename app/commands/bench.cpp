@@ -6,6 +6,7 @@
 #include "app/commands/numbers.h"
 #include "app/corpus.h"
 #include "app/costs.h"
+#include "app/precision.h"
 #include "core/error.h"
 #include "core/machine.h"
 
@@ -24,11 +25,12 @@ struct BenchArguments {
 struct Machine {
   std::string description = describe_machine();
   int threads;
-  double peak, bandwidth;
+  double peak, bf16_peak, bandwidth;
 
   explicit Machine(int its_threads)
       : threads(its_threads),
         peak(multiply_add_rate(threads, 0.2)),
+        bf16_peak(bf16_dot_rate(threads, 0.2)),
         bandwidth(triad_bandwidth(threads, 0.5)) {}
 };
 
@@ -37,6 +39,10 @@ void print_machine(const Machine& machine) {
              machine.threads == 1 ? "" : "s");
   fmt::print("{:<44} {:>8.1f} GFLOP/s\n", "peak: f32 multiply-adds in registers",
              machine.peak / 1e9);
+  if (machine.bf16_peak > 0) {
+    fmt::print("{:<44} {:>8.1f} GFLOP/s\n", "peak: bf16 dot products in registers",
+               machine.bf16_peak / 1e9);
+  }
   fmt::print("{:<44} {:>8.1f} GB/s\n", "memory: triad of 64 MiB arrays", machine.bandwidth / 1e9);
 }
 
@@ -63,6 +69,7 @@ nlohmann::ordered_json json_of(const Machine& machine) {
   return {{"machine", machine.description},
           {"threads", machine.threads},
           {"peak_flops", machine.peak},
+          {"bf16_peak_flops", machine.bf16_peak},
           {"bandwidth", machine.bandwidth}};
 }
 
@@ -91,6 +98,7 @@ struct Body {
   explicit Body(const BenchArguments& arguments)
       : experiment(experiment_of(arguments)), corpus(corpus_of(experiment, arguments)) {
     settle_vocabulary(experiment, corpus);
+    settle_precision(experiment.trainer);
   }
 
  private:

@@ -141,6 +141,10 @@ TEST(Plan, MistakesHaveTheirPlace) {
   EXPECT_EQ(complaint(arms + measures + "claims: [{id: c, compare: [none rope@at65]}]\n"),
             "plan.yaml:6:10: there is no measure 'at65' (did you mean 'at64'?)");
   EXPECT_EQ(complaint(arms + measures + "seeds: [1, 1]\n"), "plan.yaml: seed '1' is there twice");
+  EXPECT_EQ(
+      complaint("base: base.yaml\narms:\n  a: {set: [trainer.precision=auto]}\n" + measures),
+      "plan.yaml:3:6: arm 'a': trainer.precision auto is up to the machine, and cells must not "
+      "differ in it: name f32 or bf16");
 }
 
 // What does not compare never shares a column.

@@ -63,6 +63,7 @@ TEST_F(ConfigMistakes, AreFoundBeforeDataIsRead) {
       {"trainer.batch_tokens=65", {"trainer.batch_tokens 65", "model.context 16", "64 or 80"}},
       {"trainer.micro_batch_tokens=80", {"trainer.micro_batch_tokens 80", "64"}},
       {"trainer.precision=f64", {"f64", "reference"}},
+      {"trainer={precision: bf16, backend: reference}", {"bf16", "cpu", "not reference"}},
       {"nothing", {"KEY=VALUE"}},
       {"=3", {"key is empty"}},
   };

@@ -186,6 +186,7 @@ TEST(CpuBackend, RefusesF64) {
 TEST(MakeBackend, NamesAndThreads) {
   EXPECT_EQ(make_backend("check:cpu", 1)->name(), "check:cpu");
   EXPECT_THROW(make_backend("gpu"), ConfigError);
+  EXPECT_THROW(make_backend("reference:bf16"), ConfigError);
   EXPECT_THROW(make_backend("cpu", -1), ConfigError);
   EXPECT_EQ(CpuBackend(3).threads(), 3);
   EXPECT_EQ(CpuBackend().threads(), cpu::default_threads());

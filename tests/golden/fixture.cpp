@@ -105,7 +105,7 @@ void Fixture::compare(const std::string& name, const std::vector<double>& ours, 
 
 void Fixture::expect(const std::string& name, const std::vector<double>& ours,
                      const Place& place) const {
-  const double bound = place.dtype == DType::kF64 ? tolerance_ : std::max(tolerance_, 2e-5);
+  const double bound = std::max(tolerance_, place.output_bound);
   compare("expect/" + name, ours, bound, 1e-6);
 }
 
@@ -116,7 +116,7 @@ void Fixture::expect_gradients(ParameterStore& store,
   for (const std::string& name : names("grad")) {
     for (const double x : reals("grad/" + name)) largest = std::max(largest, std::abs(x));
   }
-  const double bound = place.dtype == DType::kF64 ? tolerance_ : std::max(tolerance_, 2e-4);
+  const double bound = std::max(tolerance_, place.gradient_bound);
   for (const std::string& name : names("grad")) {
     const auto input = inputs.find(name);
     const Parameter* parameter = store.find(name);

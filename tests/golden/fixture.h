@@ -15,10 +15,12 @@
 
 namespace tapemeasure::golden {
 
-/// Where a fixture runs: the reference in f64, or cpu in f32.
+/// Where a fixture runs: the reference in f64, cpu in f32, or cpu with products of bf16. The bounds
+/// are what goldens/README.md grants beyond the fixture's own.
 struct Place {
   const char* backend;
   DType dtype;
+  double output_bound, gradient_bound;
 };
 
 /// The config of a fixture: a model's keys at the root, beside those of its kind.

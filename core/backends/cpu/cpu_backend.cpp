@@ -10,8 +10,9 @@
 
 namespace tapemeasure {
 
-CpuBackend::CpuBackend(int threads)
-    : threads_(threads > 0 ? threads : cpu::default_threads()), products_(*this, threads_) {}
+CpuBackend::CpuBackend(int threads, cpu::ProductInputs inputs)
+    : threads_(threads > 0 ? threads : cpu::default_threads()),
+      products_(*this, threads_, inputs) {}
 
 CpuBackend::~CpuBackend() { release_pool(); }
 

@@ -13,8 +13,8 @@ namespace tapemeasure {
 
 class CpuBackend : public Backend {
  public:
-  /// `threads` 0: as many as the process may use.
-  explicit CpuBackend(int threads = 0);
+  /// `threads` 0: as many as the process may use. `inputs` is what gemm reads.
+  explicit CpuBackend(int threads = 0, cpu::ProductInputs inputs = cpu::ProductInputs::kF32);
   ~CpuBackend() override;
   std::string name() const override { return "cpu"; }
   int threads() const { return threads_; }

@@ -50,9 +50,37 @@ void triad(const float* b, const float* c, float* a, int64_t count) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace tapemeasure {
 namespace cpu {
 namespace {
+
+#if defined(__x86_64__)
+/// multiply_add's loop with dot products. REQUIRES: the processor has AVX512-BF16.
+__attribute__((target("avx512f,avx512bf16"))) float dot_products(int64_t rounds,
+                                                                 double& operations) {
+  constexpr int kSums = 12, kPairs = 16;
+  const __m512 small = _mm512_set1_ps(1e-3f);
+  const __m512bh x = _mm512_cvtne2ps_pbh(small, small);
+  __m512 sums[kSums];
+  for (__m512& sum : sums) sum = small;
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (int j = 0; j < kSums; ++j) sums[j] = _mm512_dpbf16_ps(sums[j], x, x);
+  }
+  operations = 4.0 * kSums * kPairs * static_cast<double>(rounds);
+  __m512 all = sums[0];
+  for (int j = 1; j < kSums; ++j) all = _mm512_add_ps(all, sums[j]);
+  return _mm512_reduce_add_ps(all);
+}
+bool has_dot_products() { return __builtin_cpu_supports("avx512bf16"); }
+#else
+float dot_products(int64_t, double&) { return 0; }
+bool has_dot_products() { return false; }
+#endif
 
 HWY_EXPORT(multiply_add);
 HWY_EXPORT(triad);
@@ -73,23 +101,34 @@ double best_rate(double seconds, Body&& body) {
   return best;
 }
 
-}  // namespace
-}  // namespace cpu
-
-double multiply_add_rate(int threads, double seconds) {
+/// The most operations a second of `loop`, on `threads` threads at once.
+template <class Loop>
+double rate_of(int threads, double seconds, const Loop& loop) {
   constexpr int64_t kRounds = 200'000;  // about half a millisecond
   std::vector<float> results(static_cast<size_t>(threads));
-  return cpu::best_rate(seconds, [&] {
+  return best_rate(seconds, [&] {
     double all = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : all)
     {
       double operations = 0;
-      results[static_cast<size_t>(omp_get_thread_num())] =
-          HWY_DYNAMIC_DISPATCH(cpu::multiply_add)(kRounds, operations);
+      results[static_cast<size_t>(omp_get_thread_num())] = loop(kRounds, operations);
       all += operations;
     }
     return all;
   });
+}
+
+}  // namespace
+}  // namespace cpu
+
+double multiply_add_rate(int threads, double seconds) {
+  return cpu::rate_of(threads, seconds, [](int64_t rounds, double& operations) {
+    return HWY_DYNAMIC_DISPATCH(cpu::multiply_add)(rounds, operations);
+  });
+}
+
+double bf16_dot_rate(int threads, double seconds) {
+  return cpu::has_dot_products() ? cpu::rate_of(threads, seconds, cpu::dot_products) : 0;
 }
 
 double triad_bandwidth(int threads, double seconds) {

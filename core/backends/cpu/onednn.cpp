@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/backends/cpu/bf16.h"
 #include "core/backends/cpu/f32.h"
 #include "core/backends/kernel_support.h"
 #include "core/random.h"
@@ -23,12 +24,13 @@ struct Form {
   int64_t M, N, K;
   bool transpose_a, transpose_b, bias, add;
   float scale;
+  memory::data_type inputs;
   bool operator==(const Form&) const = default;
 };
 
 struct FormHash {
   size_t operator()(const Form& form) const {
-    uint64_t hash = std::bit_cast<uint32_t>(form.scale);
+    uint64_t hash = std::bit_cast<uint32_t>(form.scale) * 16 + static_cast<uint64_t>(form.inputs);
     hash = hash * 16 + form.transpose_a + 2 * form.transpose_b + 4 * form.bias + 8 * form.add;
     for (const int64_t size : {form.M, form.N, form.K}) {
       hash = mix(hash ^ static_cast<uint64_t>(size));
@@ -38,9 +40,10 @@ struct FormHash {
 };
 
 /// A row-major matrix, or the transpose of one.
-memory::desc matrix(int64_t rows, int64_t columns, bool transposed = false) {
+memory::desc matrix(int64_t rows, int64_t columns, bool transposed = false,
+                    memory::data_type type = memory::data_type::f32) {
   const memory::dims strides = transposed ? memory::dims{1, rows} : memory::dims{columns, 1};
-  return memory::desc({rows, columns}, memory::data_type::f32, strides);
+  return memory::desc({rows, columns}, type, strides);
 }
 
 void append_scale(dnnl::post_ops& steps, float scale) {
@@ -55,8 +58,8 @@ void append_scale(dnnl::post_ops& steps, float scale) {
 class Prepared {
  public:
   Prepared(const Form& form, const dnnl::engine& engine) {
-    const memory::desc a = matrix(form.M, form.K, form.transpose_a);
-    const memory::desc b = matrix(form.K, form.N, form.transpose_b);
+    const memory::desc a = matrix(form.M, form.K, form.transpose_a, form.inputs);
+    const memory::desc b = matrix(form.K, form.N, form.transpose_b, form.inputs);
     const memory::desc c = matrix(form.M, form.N), bias = matrix(1, form.N);
     const bool fused_bias = form.bias && form.scale == 1;
     const dnnl::primitive_attr attributes = attributes_of(form);
@@ -132,19 +135,57 @@ void write_bias(const float* bias, const Into& c) {
   for (int64_t i = 0; i < count; ++i) put(y[i], c.write, bias != nullptr ? bias[i % N] : 0);
 }
 
+/// The numbers of x as the library is to read them, in memory of `backend` that goes with this.
+struct Rounded {
+  Rounded(Backend& backend, int threads, memory::data_type type, const Tensor& x) {
+    const int64_t count = x.count();
+    const bool half = type == memory::data_type::bf16;
+    storage = backend.allocate(static_cast<size_t>(count) * (half ? 2 : sizeof(float)));
+    if (half) {
+      to_bf16(threads, f32(x), count, reinterpret_cast<uint16_t*>(storage->data()));
+    } else {
+      round_to_bf16(threads, f32(x), count, reinterpret_cast<float*>(storage->data()));
+    }
+  }
+  std::shared_ptr<Storage> storage;
+};
+
 }  // namespace
+
+bool multiplies_bf16() {
+  static const bool does = [] {
+    if (!__builtin_cpu_supports("avx512bf16")) return false;
+    const Form form{.M = 64,
+                    .N = 64,
+                    .K = 64,
+                    .transpose_a = true,
+                    .transpose_b = false,
+                    .bias = true,
+                    .add = true,
+                    .scale = 1,
+                    .inputs = memory::data_type::bf16};
+    try {
+      const Prepared trial(form, dnnl::engine(dnnl::engine::kind::cpu, 0));
+      return true;
+    } catch (const dnnl::error&) {
+      return false;  // the library was built, or told, to use less than the processor has
+    }
+  }();
+  return does;
+}
 
 struct Products::Impl {
   Backend& backend;
   int threads;
+  ProductInputs inputs;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::unordered_map<Form, Prepared, FormHash> prepared = {};
   int64_t created = 0;
 };
 
-Products::Products(Backend& backend, int threads)
-    : impl_(std::make_unique<Impl>(backend, threads)) {}
+Products::Products(Backend& backend, int threads, ProductInputs inputs)
+    : impl_(std::make_unique<Impl>(backend, threads, inputs)) {}
 Products::~Products() = default;
 
 void Products::gemm(const Gemm& how, const Tensor& a, const Tensor& b, const Into& c) {
@@ -155,8 +196,11 @@ void Products::gemm(const Gemm& how, const Tensor& a, const Tensor& b, const Int
                   .transpose_b = how.transpose_b,
                   .bias = how.bias.defined(),
                   .add = c.write == Write::kAdd,
-                  .scale = static_cast<float>(how.scale)};
-  float *from_a = f32(a), *from_b = f32(b), *to = f32(c.tensor), *bias = f32_or_null(how.bias);
+                  .scale = static_cast<float>(how.scale),
+                  .inputs = impl_->inputs == ProductInputs::kBF16 && multiplies_bf16()
+                                ? memory::data_type::bf16
+                                : memory::data_type::f32};
+  float *to = f32(c.tensor), *bias = f32_or_null(how.bias);
   if (form.M == 0 || form.N == 0) return;
   if (form.K == 0 || form.scale == 0) return write_bias(bias, c);
   // The library asks OpenMP, when it prepares and when it runs; the setting is the calling
@@ -169,7 +213,13 @@ void Products::gemm(const Gemm& how, const Tensor& a, const Tensor& b, const Int
   }
   Prepared& product = found->second;
   const auto scratch = impl_->backend.allocate(product.scratch_bytes());
-  product.run(impl_->stream, {from_a, from_b, to, scratch->data(), bias});
+  if (impl_->inputs == ProductInputs::kF32) {
+    return product.run(impl_->stream, {f32(a), f32(b), to, scratch->data(), bias});
+  }
+  const Rounded from_a(impl_->backend, impl_->threads, form.inputs, a);
+  const Rounded from_b(impl_->backend, impl_->threads, form.inputs, b);
+  product.run(impl_->stream,
+              {from_a.storage->data(), from_b.storage->data(), to, scratch->data(), bias});
 }
 
 int64_t Products::created() const { return impl_->created; }
