@@ -46,15 +46,29 @@ class Measurements {
     return values;
   }
 
-  /// Of a best_of: the name of the one that is best on the validation part; "" when none is there.
-  std::string best(const std::string& arm, const Measure& measure) const {
+  /// Seeds of which every member of a best_of has been measured, on the validation part too. Others
+  /// have no part in the choice: a member must not win by the seeds that it lacks.
+  std::vector<int64_t> whole_seeds(const std::string& arm, const Measure& measure,
+                                   const std::vector<int64_t>& seeds) const {
+    std::vector<int64_t> whole;
+    for (const int64_t seed : seeds) {
+      const auto has = [&](const std::string& name) {
+        const auto found = of(arm, name).find(seed);
+        return found != of(arm, name).end() && found->second.on_valid;
+      };
+      if (std::all_of(measure.best_of.begin(), measure.best_of.end(), has)) whole.push_back(seed);
+    }
+    return whole;
+  }
+
+  /// Of a best_of: the name of the one that is best on the validation part over these seeds.
+  std::string best(const std::string& arm, const Measure& measure,
+                   const std::vector<int64_t>& seeds) const {
     std::string best;
     double best_mean = 0;
     for (const std::string& name : measure.best_of) {
       std::vector<double> on_valid;
-      for (const auto& [seed, measured] : of(arm, name))
-        if (measured.on_valid) on_valid.push_back(*measured.on_valid);
-      if (on_valid.empty()) continue;
+      for (const int64_t seed : seeds) on_valid.push_back(*of(arm, name).at(seed).on_valid);
       const double mean = more_is_better(measure.quantity) ? -mean_of(on_valid) : mean_of(on_valid);
       if (!best.empty() && mean >= best_mean) continue;
       best = name;
@@ -87,10 +101,12 @@ CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
   CellResult result{arm.name, measure.name, {}, {}, {}};
   if (measure.evaluated()) {
     result.values = measurements.values(arm.name, measure);
-  } else {
-    result.chosen = measurements.best(arm.name, measure);
-    if (!result.chosen.empty())
-      result.values = measurements.values(arm.name, plan.measure(result.chosen));
+  } else if (const auto whole = measurements.whole_seeds(arm.name, measure, plan.seeds);
+             !whole.empty()) {
+    result.chosen = measurements.best(arm.name, measure, whole);
+    const std::map<int64_t, double> all =
+        measurements.values(arm.name, plan.measure(result.chosen));
+    for (const int64_t seed : whole) result.values[seed] = all.at(seed);
   }
   for (const int64_t seed : plan.seeds) {
     if (result.values.count(seed)) continue;
