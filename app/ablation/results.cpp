@@ -26,8 +26,11 @@ class Measurements {
         for (const int64_t seed : plan.seeds) {
           const Cell cell{arm.name, seed};
           if (!directory.trained(cell)) continue;
-          if (auto found = directory.measured(cell, measure))
-            found_[{arm.name, measure.name}][seed] = std::move(*found);
+          std::string& problem = problems_[{cell.name(), measure.name}];
+          auto found = directory.measured(cell, measure, &problem);
+          if (!found) continue;
+          check_texts(cell, *found);
+          found_[{arm.name, measure.name}][seed] = std::move(*found);
         }
       }
     }
@@ -37,6 +40,12 @@ class Measurements {
     static const std::map<int64_t, Measured> kNone;
     const auto found = found_.find({arm, measure});
     return found == found_.end() ? kNone : found->second;
+  }
+
+  /// Why what is kept of a cell is of no use, or "".
+  std::string problem(const Cell& cell, const std::string& measure) const {
+    const auto found = problems_.find({cell.name(), measure});
+    return found == problems_.end() ? "" : found->second;
   }
 
   std::map<int64_t, double> values(const std::string& arm, const Measure& measure) const {
@@ -78,6 +87,19 @@ class Measurements {
   }
 
  private:
+  /// A text of one path is the same text in every cell: otherwise nothing here compares.
+  void check_texts(const Cell& cell, const Measured& measured) {
+    for (const auto& [path, sum] : measured.texts) {
+      const auto& [first, first_cell] = texts_.try_emplace(path, sum, cell.name()).first->second;
+      check<DataError>(
+          first == sum,
+          "{}: the text has changed between two cells, which therefore do not compare: "
+          "{} had SHA-256 {}, {} had {}: keep this directory and name another with "
+          "--out, or remove the folders in runs/ of the cells with the wrong text",
+          path, first_cell, first, cell.name(), sum);
+    }
+  }
+
   std::map<int64_t, double> contexts(const std::string& arm, const Measure& measure) const {
     std::map<int64_t, double> values;
     for (const auto& [seed, measured] : of(arm, measure.name)) {
@@ -94,6 +116,8 @@ class Measurements {
   }
 
   std::map<std::pair<std::string, std::string>, std::map<int64_t, Measured>> found_;
+  std::map<std::pair<std::string, std::string>, std::string> problems_;  // by cell and measure
+  std::map<std::string, std::pair<std::string, std::string>> texts_;     // by path: SHA-256, a cell
 };
 
 CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
@@ -111,7 +135,8 @@ CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
   for (const int64_t seed : plan.seeds) {
     if (result.values.count(seed)) continue;
     const auto failure = directory.failure({arm.name, seed});
-    result.missing[seed] = failure ? failure->reason : "not run yet";
+    const std::string problem = measurements.problem({arm.name, seed}, measure.name);
+    result.missing[seed] = failure ? failure->reason : problem.empty() ? "not run yet" : problem;
   }
   return result;
 }
