@@ -87,8 +87,9 @@ std::string RunResults::json() const {
 }
 
 RunResults RunResults::read(const std::string& path) {
-  const Json root = Json::parse(read_file(path), nullptr, false);
-  check<CheckpointError>(root.is_object(), "{}: not JSON", path);
+  constexpr const char* kRemedy = "remove it and go on with the run: it is written at the end";
+  const Json root = Json::parse(read_kept_file(path), nullptr, false);
+  check<CheckpointError>(root.is_object(), "{}: not JSON: {}", path, kRemedy);
   try {
     RunResults results;
     results.state = root.value("state", "");
@@ -101,7 +102,8 @@ RunResults RunResults::read(const std::string& path) {
     }
     return results;
   } catch (const Json::exception& error) {
-    throw CheckpointError(fmt::format("{}: not the results of a run: {}", path, error.what()));
+    throw CheckpointError(
+        fmt::format("{}: not the results of a run: {}: {}", path, error.what(), kRemedy));
   }
 }
 

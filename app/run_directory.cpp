@@ -30,7 +30,10 @@ std::vector<int64_t> RunDirectory::checkpoints() const {
   return steps;
 }
 
-bool RunDirectory::exists() const { return fs::exists(file("config.yaml")); }
+bool RunDirectory::exists() const {
+  std::error_code error;  // of a link that leads nowhere
+  return fs::is_regular_file(file("config.yaml"), error);
+}
 
 void RunDirectory::check_free() const {
   check<CheckpointError>(!exists(),

@@ -20,11 +20,14 @@ SignalGuard::SignalGuard() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
+  sigaction(SIGHUP, nullptr, &old_hangup_);
+  if (old_hangup_.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 SignalGuard::~SignalGuard() {
   sigaction(SIGINT, &old_int_, nullptr);
   sigaction(SIGTERM, &old_term_, nullptr);
+  sigaction(SIGHUP, &old_hangup_, nullptr);
 }
 
 int SignalGuard::received() { return g_signal; }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// SIGINT and SIGTERM as wishes: a run that gets one saves at the next step border and ends.
+// SIGINT, SIGTERM and SIGHUP as wishes: a run that gets one saves at the next step border and ends.
 #pragma once
 
 #include <csignal>
 
 namespace tapemeasure {
 
-/// The two signals are only remembered while it lives. One at a time.
+/// The signals are only remembered while it lives; SIGHUP stays ignored where it is, as nohup wants
+/// it. One at a time.
 class SignalGuard {
  public:
   SignalGuard();
@@ -20,7 +21,7 @@ class SignalGuard {
 
  private:
   using Action = struct sigaction;
-  Action old_int_ = {}, old_term_ = {};
+  Action old_int_ = {}, old_term_ = {}, old_hangup_ = {};
 };
 
 }  // namespace tapemeasure

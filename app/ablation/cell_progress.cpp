@@ -2,6 +2,7 @@
 #include "app/ablation/cell_progress.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr std::streamoff kTail = 4096;
 
 std::string tail_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";  // a pipe would be waited for
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const std::streamoff size = file.tellg(), length = std::min(size, kTail);

@@ -34,6 +34,13 @@ std::optional<Samples> samples_of(const Plan& plan, const std::vector<Operand>& 
   return samples;
 }
 
+double largest_of(const Samples& samples) {
+  double largest = 0;
+  for (const std::vector<double>& sample : samples)
+    largest = std::max(largest, magnitude_of(sample));
+  return largest;
+}
+
 template <class Combine>
 std::vector<double> by_seed(const Samples& samples, Combine combine) {
   std::vector<double> result;
@@ -52,7 +59,8 @@ DifferenceTest advantage(const std::vector<Operand>& operands, const Samples& sa
   const auto& better = samples[more_is_better ? 0 : 1];
   const auto& worse = samples[more_is_better ? 1 : 0];
   if (operands[0].arm != operands[1].arm) return welch_test(better, worse);
-  return paired_test(by_seed(samples, [&](size_t i) { return better[i] - worse[i]; }));
+  return paired_test(by_seed(samples, [&](size_t i) { return better[i] - worse[i]; }),
+                     largest_of(samples));
 }
 
 void judge_advantage(const DifferenceTest& test, double allowance, Judgement& judgement) {
@@ -73,7 +81,7 @@ void judge_small(const Samples& s, double fraction, bool more_is_better, Judgeme
   double contrary = 1;
   judgement.p = 0;
   for (const std::vector<double>& contrast : contrasts) {
-    const DifferenceTest test = paired_test(contrast);
+    const DifferenceTest test = paired_test(contrast, largest_of(s));
     contrary = std::min(contrary, test.p_below(0));
     if (test.p_above(0) < judgement.p) continue;
     judgement.p = test.p_above(0);
@@ -83,9 +91,13 @@ void judge_small(const Samples& s, double fraction, bool more_is_better, Judgeme
   judgement.verdict = verdict_of(judgement.p, contrary);
 }
 
-void judge_bound(const std::vector<double>& each, const Claim& claim, Judgement& judgement) {
+/// Every seed's value against the margin. What is as near as rounding is equal to it.
+void judge_bound(const std::vector<double>& each, const Claim& claim, double magnitude,
+                 Judgement& judgement) {
+  const double rounding = resolution_of(std::max(magnitude, std::abs(claim.margin)));
   const auto kept = [&](double value) {
-    return claim.kind == ClaimKind::kRatioAbove ? value >= claim.margin : value > claim.margin;
+    return claim.kind == ClaimKind::kRatioAbove ? value >= claim.margin - rounding
+                                                : value > claim.margin + rounding;
   };
   const bool all = std::all_of(each.begin(), each.end(), kept);
   const bool none = std::none_of(each.begin(), each.end(), kept);
@@ -93,6 +105,15 @@ void judge_bound(const std::vector<double>& each, const Claim& claim, Judgement&
   judgement.p = kNoTest;
   judgement.difference = mean_of(each);
   judgement.deviation = deviation_of(each);
+}
+
+/// A ratio to nothing is no number: then nothing is judged.
+void judge_ratio(const Samples& s, const Claim& claim, Judgement& judgement) {
+  const std::vector<double> ratios = by_seed(s, [&](size_t i) { return s[0][i] / s[1][i]; });
+  if (std::all_of(ratios.begin(), ratios.end(), [](double ratio) { return std::isfinite(ratio); }))
+    return judge_bound(ratios, claim, 0, judgement);
+  judgement.n = 0;
+  judgement.comparison += ": divides by zero";
 }
 
 std::string text_of(const Claim& claim, const std::vector<Operand>& o) {
@@ -133,10 +154,11 @@ Judgement judge_one(const Plan& plan, const Claim& claim, const std::vector<Oper
       judge_small(s, claim.margin, more, judgement);
       break;
     case ClaimKind::kRatioAbove:
-      judge_bound(by_seed(s, [&](size_t i) { return s[0][i] / s[1][i]; }), claim, judgement);
+      judge_ratio(s, claim, judgement);
       break;
     case ClaimKind::kDifferenceAbove:
-      judge_bound(by_seed(s, [&](size_t i) { return s[0][i] - s[1][i]; }), claim, judgement);
+      judge_bound(by_seed(s, [&](size_t i) { return s[0][i] - s[1][i]; }), claim, largest_of(s),
+                  judgement);
       break;
   }
   return judgement;

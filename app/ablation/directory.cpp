@@ -2,6 +2,7 @@
 #include "app/ablation/directory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -27,17 +28,32 @@ void write_json(const std::string& path, const Json& json) {
   write_atomically(path, json.dump(1) + "\n");
 }
 
+/// Also of a link that leads nowhere.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
 /// Null when there is none, or it is not JSON.
 Json read_json(const std::string& path) {
-  if (!fs::exists(path)) return nullptr;
-  const Json json = Json::parse(read_file(path), nullptr, false);
+  if (!is_there(path)) return nullptr;
+  const Json json = Json::parse(read_kept_file(path), nullptr, false);
   return json.is_object() ? json : Json(nullptr);
+}
+
+/// Throws where it is no number of which a mean could be taken.
+double value_of(const Json& json) {
+  constexpr double kLargest = 1e300;
+  const double value = json.get<double>();
+  check<Error>(std::abs(value) <= kLargest, "{} is no measured value", value);
+  return value;
 }
 
 Measured from_json(const Json& json) {
   Measured measured;
-  measured.value = json.at("value");
-  if (json.contains("on_valid")) measured.on_valid = json.at("on_valid").get<double>();
+  measured.value = value_of(json.at("value"));
+  if (json.contains("on_valid")) measured.on_valid = value_of(json.at("on_valid"));
+  measured.texts = json.at("texts").get<std::map<std::string, std::string>>();
   measured.protocol = json.at("protocol");
   measured.tokens = json.at("tokens");
   measured.seconds = json.at("seconds");
@@ -58,17 +74,29 @@ bool has_losses(const Measured& measured, const Measure& measure) {
 
 }  // namespace
 
-std::optional<Measured> AblationDirectory::measured(const Cell& cell,
-                                                    const Measure& measure) const {
-  const Json json = read_json(file(measured_name(cell, measure)));
-  if (json.is_null() || json.value("specification", "") != measure.specification())
-    return std::nullopt;
+std::optional<Measured> AblationDirectory::measured(const Cell& cell, const Measure& measure,
+                                                    std::string* problem) const {
+  const std::string path = file(measured_name(cell, measure));
+  std::string ignored;
+  std::string& reason = problem ? *problem : ignored;
+  if (!is_there(path)) return std::nullopt;
+  reason = path + ": damaged: start the ablation again to have it measured anew";
   try {
+    const Json json = read_json(path);
+    if (json.is_null()) return std::nullopt;
+    if (json.at("specification").get<std::string>() != measure.specification()) {
+      reason = path + ": measured otherwise than the plan says now: start the ablation again";
+      return std::nullopt;
+    }
     Measured measured = from_json(json);
-    return has_losses(measured, measure) ? std::optional(std::move(measured)) : std::nullopt;
+    if (!has_losses(measured, measure)) return std::nullopt;
+    reason.clear();
+    return measured;
+  } catch (const DataError& error) {  // it cannot be read, and says why
+    reason = error.what();
   } catch (const std::exception&) {  // JSON of other kinds, or a length that is no number
-    return std::nullopt;
   }
+  return std::nullopt;
 }
 
 bool AblationDirectory::has(const Plan& plan, const Cell& cell, const Measure& measure) const {
@@ -82,7 +110,8 @@ void AblationDirectory::keep(const Cell& cell, const Measure& measure,
                {"value", measured.value},
                {"protocol", measured.protocol},
                {"tokens", measured.tokens},
-               {"seconds", measured.seconds}};
+               {"seconds", measured.seconds},
+               {"texts", measured.texts}};
   if (measured.on_valid) json["on_valid"] = *measured.on_valid;
   for (const auto& [length, losses] : measured.losses)
     json["losses"][std::to_string(length)] = losses;
@@ -90,9 +119,16 @@ void AblationDirectory::keep(const Cell& cell, const Measure& measure,
 }
 
 std::optional<Failure> AblationDirectory::failure(const Cell& cell) const {
-  const Json json = read_json(file(failure_name(cell)));
-  if (json.is_null()) return std::nullopt;
-  return Failure{json.value("code", 1), json.value("reason", "")};
+  const std::string path = file(failure_name(cell));
+  try {
+    const Json json = read_json(path);
+    if (json.is_null()) return std::nullopt;
+    return Failure{json.at("code").get<int>(), json.at("reason").get<std::string>()};
+  } catch (const Json::exception&) {
+    return Failure{1, path + ": damaged, it does not say how the cell failed"};
+  } catch (const DataError& error) {
+    return Failure{1, error.what()};
+  }
 }
 
 void AblationDirectory::keep(const Cell& cell, const Failure& failure) const {
@@ -106,7 +142,7 @@ void AblationDirectory::clear_failure(const Cell& cell) const {
 
 bool AblationDirectory::trained(const Cell& cell) const {
   const std::string path = run(cell).file("results.json");
-  return fs::exists(path) && RunResults::read(path).state.starts_with("finished");
+  return is_there(path) && RunResults::read(path).state.starts_with("finished");
 }
 
 bool AblationDirectory::finished(const Plan& plan, const Cell& cell) const {

@@ -23,6 +23,8 @@ struct Measured {
   std::string protocol;            ///< that was used, "nonoverlap 64"; "" where none goes with it
   int64_t tokens = 0;              ///< targets that were scored
   double seconds = 0;
+  std::map<std::string, std::string>
+      texts;  ///< SHA-256 of what it was trained on, by path as typed
   std::map<int64_t, std::vector<double>> losses;  ///< effective context: by length, by target
 };
 
@@ -41,8 +43,10 @@ class AblationDirectory {
   RunDirectory run(const Cell& cell) const { return RunDirectory(file("runs/" + cell.name())); }
   std::string output(const Cell& cell) const { return file("output/" + cell.name() + ".txt"); }
 
-  /// None when it is not there, not whole, or was measured under another specification.
-  std::optional<Measured> measured(const Cell& cell, const Measure& measure) const;
+  /// None when it is not there, not whole, or was measured under another specification. `problem`,
+  /// where it is given, is set to why what is there is of no use.
+  std::optional<Measured> measured(const Cell& cell, const Measure& measure,
+                                   std::string* problem = nullptr) const;
   /// True if there is all that the plan wants of this measure.
   bool has(const Plan& plan, const Cell& cell, const Measure& measure) const;
   /// Writes it atomically, making folders as needed.

@@ -21,7 +21,8 @@ struct LaunchOptions {
 
 struct Outcome {
   int64_t finished = 0, failed = 0, left = 0;
-  int code = 0;  ///< of the first cell that failed; 128 + signal when stopped
+  int code = 0;          ///< of the first cell that failed; 128 + signal when stopped
+  bool stopped = false;  ///< by a signal
 };
 
 /// On this machine, `jobs` at a time, with a line of progress each and a total with the time left.

@@ -262,7 +262,8 @@ Outcome LocalLauncher::outcome() const {
   const auto failed = std::find_if(jobs_.begin(), jobs_.end(),
                                    [](const Job& job) { return job.state == State::kFailed; });
   if (failed != jobs_.end()) outcome.code = failed->code;
-  if (signal_ != 0) outcome.code = 128 + signal_;
+  outcome.stopped = signal_ != 0;
+  if (outcome.stopped) outcome.code = 128 + signal_;
   return outcome;
 }
 

@@ -192,6 +192,7 @@ Measured measure_model(const SavedModel& saved, const Corpus& corpus, const Meas
                           ? measure_bleu(saved, corpus, measure)
                           : measure_value(saved, corpus, measure, on_valid);
   measured.seconds = seconds_since(start);
+  for (const TextFingerprint& text : saved.texts) measured.texts[text.path] = text.sha256;
   if (of_context) {
     measured.protocol = "sliding:stride=1";
   } else if (has_protocol(saved)) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "app/ablation/plan_check.h"
 #include "app/ablation/plan_file.h"
@@ -124,6 +125,15 @@ std::vector<Claim> claims_of(const PlanOptions& options, const std::vector<Measu
   return claims;
 }
 
+/// Things that are called the same get their names, which differ, behind their labels.
+template <class Thing>
+void tell_apart(std::vector<Thing>& things) {
+  std::map<std::string, int> count;
+  for (const Thing& thing : things) ++count[thing.label];
+  for (Thing& thing : things)
+    if (count[thing.label] > 1) thing.label += fmt::format(" ({})", thing.name);
+}
+
 PaperTable paper_of(const PlanOptions& options) {
   PaperTable paper = options.paper.table;
   for (const NamedConfig& named : options.paper.rows) {
@@ -157,6 +167,7 @@ Plan Plan::read(const std::string& path, const std::vector<std::string>& overrid
   plan.title = options.title.empty() ? std::filesystem::path(path).stem().string() : options.title;
   plan.base = base_path(config, options.base);
   plan.set = options.set;
+  plan.set_place = config.place("set");
   plan.overrides = overrides;
   plan.seeds = options.seeds;
   plan.arms = arms_of(options);
@@ -164,6 +175,8 @@ Plan Plan::read(const std::string& path, const std::vector<std::string>& overrid
   plan.claims = claims_of(options, plan.measures);
   plan.paper = paper_of(options);
   check_plan(plan);
+  tell_apart(plan.arms);
+  tell_apart(plan.measures);
   return plan;
 }
 
@@ -185,6 +198,10 @@ bool Plan::chooses_by(const Measure& measure) const {
   return std::any_of(measures.begin(), measures.end(), [&](const Measure& other) {
     return std::count(other.best_of.begin(), other.best_of.end(), measure.name) > 0;
   });
+}
+
+bool Plan::rests_on_times(const Claim& claim) const {
+  return is_time(measure(claim.comparisons[0][0].measure).quantity);
 }
 
 std::vector<Cell> Plan::cells() const {

@@ -117,6 +117,7 @@ struct Cell {
 struct Plan {
   std::string path, title, base;
   std::vector<std::string> set;        ///< over the base, in every arm
+  std::string set_place;               ///< in the file, for messages
   std::vector<std::string> overrides;  ///< of the command line, over all of that
   std::vector<int64_t> seeds;
   std::vector<Arm> arms;
@@ -130,6 +131,8 @@ struct Plan {
 
   /// True if a best_of chooses among measures by this one.
   bool chooses_by(const Measure& measure) const;
+  /// True of a claim whose numbers differ from one measuring to the next.
+  bool rests_on_times(const Claim& claim) const;
   const Arm& arm(const std::string& name) const;
   const Measure& measure(const std::string& name) const;
   /// Seed by seed, so that a first row of the whole table is there early; arms come after those

@@ -72,24 +72,65 @@ Experiment experiment_of(const Plan& plan, const Arm& arm, const std::vector<std
   }
 }
 
+/// Refuses keys that the plan itself gives to each run.
+void check_set(const std::vector<std::string>& set, const std::string& place) {
+  for (const std::string& assignment : set) {
+    Config config = Config::parse("{}", place);
+    config.set(assignment);
+    const bool seed = config.has("trainer.seed");
+    check<ConfigError>(!seed, "{}: {}: trainer.seed is not for 'set': the plan's 'seeds' give it",
+                       place, assignment);
+  }
+}
+
+void check_sets(const Plan& plan) {
+  check_set(plan.set, plan.set_place);
+  for (const Arm& arm : plan.arms) check_set(arm.set, arm.place);
+  for (const Measure& measure : plan.measures) check_set(measure.set, measure.place);
+  check_set(plan.overrides, "--set");
+}
+
 bool is_per_token(Quantity quantity) {
   return quantity == Quantity::kBitsPerToken || quantity == Quantity::kLoss ||
          quantity == Quantity::kPerplexity;
 }
 
-/// What cells of one column must have in common.
-std::string ground_of(const Measure& measure, const Experiment& experiment) {
-  std::string ground = "objective " + experiment.objective.kind;
-  if (measure.quantity != Quantity::kEffectiveContext && !measure.length &&
-      measure.best_of.empty()) {
-    ground += fmt::format(", length {} as trained", experiment.model.context);
-  }
-  if (is_per_token(measure.quantity)) {
-    ground += ", tokens of " + experiment.data.tokenizer;
-    if (experiment.data.vocabulary)
-      ground += fmt::format(" with vocabulary {}", *experiment.data.vocabulary);
-  }
+/// What is measured, part by part, as messages name it.
+using Ground = std::vector<std::string>;
+
+/// The text that a measure is of, and what it is divided by.
+Ground text_of(const Measure& measure, const Experiment& experiment) {
+  const DataOptions& data = experiment.data;
+  const std::vector<std::string>& own = measure.split == Split::kTest    ? data.test
+                                        : measure.split == Split::kValid ? data.valid
+                                                                         : data.text;
+  const bool cut = own.empty() || measure.split == Split::kTrain;
+  Ground ground = {fmt::format("the {} part", name_of(measure.split)),
+                   fmt::format("text {}", fmt::join(own.empty() ? data.text : own, " ")),
+                   fmt::format("pairs {} {}", data.source, data.target),
+                   cut ? fmt::format("data.split {}", fmt::join(data.split, " ")) : "",
+                   fmt::format("data.newline {}", kLineEnds[static_cast<size_t>(data.newline)])};
   return ground;
+}
+
+/// What cells of one column must have in common.
+Ground ground_of(const Measure& measure, const Experiment& experiment) {
+  Ground ground = text_of(measure, experiment);
+  ground.push_back("objective " + experiment.objective.kind);
+  const bool as_trained =
+      measure.quantity != Quantity::kEffectiveContext && !measure.length && measure.best_of.empty();
+  ground.push_back(as_trained ? fmt::format("length {} as trained", experiment.model.context) : "");
+  if (!is_per_token(measure.quantity)) return ground;
+  ground.push_back("tokens of " + experiment.data.tokenizer);
+  if (experiment.data.vocabulary)
+    ground.back() += fmt::format(" with vocabulary {}", *experiment.data.vocabulary);
+  return ground;
+}
+
+/// The first part in which two grounds differ, of each; empty where they are the same.
+std::pair<std::string, std::string> difference_of(const Ground& a, const Ground& b) {
+  const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return at == a.end() ? std::pair<std::string, std::string>() : std::pair(*at, *other);
 }
 
 void check_protocol(const Measure& measure, const Experiment& experiment) {
@@ -116,17 +157,36 @@ void check_precision(const Plan& plan) {
 }
 
 void check_column(const Plan& plan, const Measure& measure) {
-  std::string first, first_arm;
+  Ground first;
+  std::string first_arm;
   for (const Arm& arm : plan.arms) {
     if (!measure.measures(arm.name)) continue;
     const Experiment experiment = experiment_of(plan, arm, measure.set, measure.place);
     check_protocol(measure, experiment);
-    const std::string ground = ground_of(measure, experiment);
+    const Ground ground = ground_of(measure, experiment);
     if (first_arm.empty()) first = ground, first_arm = arm.name;
-    check<ConfigError>(ground == first,
+    const auto [here, there] = difference_of(first, ground);
+    check<ConfigError>(here == there,
                        "{}: measure '{}' would put into one column what does not compare: arm '{}' "
                        "with {}, arm '{}' with {}",
-                       measure.place, measure.name, first_arm, first, arm.name, ground);
+                       measure.place, measure.name, first_arm, here, arm.name, there);
+  }
+}
+
+/// Operands may differ in lengths and protocols: claims are about those. Not in what is read.
+void check_one_text(const Plan& plan, const Claim& claim, const std::vector<Operand>& comparison) {
+  const auto text = [&](const Operand& operand) {
+    const Measure& measure = plan.measure(operand.measure);
+    return text_of(measure, experiment_of(plan, plan.arm(operand.arm), measure.set, measure.place));
+  };
+  const Ground first = text(comparison[0]);
+  for (const Operand& operand : comparison) {
+    const auto [here, there] = difference_of(first, text(operand));
+    check<ConfigError>(here == there,
+                       "{}: claim '{}' compares what was not measured of the same: {}@{} with {}, "
+                       "{}@{} with {}",
+                       claim.place, claim.id, comparison[0].arm, comparison[0].measure, here,
+                       operand.arm, operand.measure, there);
   }
 }
 
@@ -196,6 +256,7 @@ void check_claims(const Plan& plan) {
                            "{}: claim '{}': times are judged by ratio_above only", claim.place,
                            claim.id);
       }
+      check_one_text(plan, claim, comparison);
     }
   }
   for (const PaperTable::Row& row : plan.paper.rows)
@@ -211,6 +272,7 @@ void check_plan(const Plan& plan) {
   for (const Arm& arm : plan.arms) experiment_of(plan, arm, {}, arm.place);
   check_measures(plan);
   check_claims(plan);
+  check_sets(plan);
 }
 
 }  // namespace tapemeasure

@@ -26,8 +26,11 @@ class Measurements {
         for (const int64_t seed : plan.seeds) {
           const Cell cell{arm.name, seed};
           if (!directory.trained(cell)) continue;
-          if (auto found = directory.measured(cell, measure))
-            found_[{arm.name, measure.name}][seed] = std::move(*found);
+          std::string& problem = problems_[{cell.name(), measure.name}];
+          auto found = directory.measured(cell, measure, &problem);
+          if (!found) continue;
+          check_texts(cell, *found);
+          found_[{arm.name, measure.name}][seed] = std::move(*found);
         }
       }
     }
@@ -39,6 +42,12 @@ class Measurements {
     return found == found_.end() ? kNone : found->second;
   }
 
+  /// Why what is kept of a cell is of no use, or "".
+  std::string problem(const Cell& cell, const std::string& measure) const {
+    const auto found = problems_.find({cell.name(), measure});
+    return found == problems_.end() ? "" : found->second;
+  }
+
   std::map<int64_t, double> values(const std::string& arm, const Measure& measure) const {
     if (measure.quantity == Quantity::kEffectiveContext) return contexts(arm, measure);
     std::map<int64_t, double> values;
@@ -46,15 +55,29 @@ class Measurements {
     return values;
   }
 
-  /// Of a best_of: the name of the one that is best on the validation part; "" when none is there.
-  std::string best(const std::string& arm, const Measure& measure) const {
+  /// Seeds of which every member of a best_of has been measured, on the validation part too. Others
+  /// have no part in the choice: a member must not win by the seeds that it lacks.
+  std::vector<int64_t> whole_seeds(const std::string& arm, const Measure& measure,
+                                   const std::vector<int64_t>& seeds) const {
+    std::vector<int64_t> whole;
+    for (const int64_t seed : seeds) {
+      const auto has = [&](const std::string& name) {
+        const auto found = of(arm, name).find(seed);
+        return found != of(arm, name).end() && found->second.on_valid;
+      };
+      if (std::all_of(measure.best_of.begin(), measure.best_of.end(), has)) whole.push_back(seed);
+    }
+    return whole;
+  }
+
+  /// Of a best_of: the name of the one that is best on the validation part over these seeds.
+  std::string best(const std::string& arm, const Measure& measure,
+                   const std::vector<int64_t>& seeds) const {
     std::string best;
     double best_mean = 0;
     for (const std::string& name : measure.best_of) {
       std::vector<double> on_valid;
-      for (const auto& [seed, measured] : of(arm, name))
-        if (measured.on_valid) on_valid.push_back(*measured.on_valid);
-      if (on_valid.empty()) continue;
+      for (const int64_t seed : seeds) on_valid.push_back(*of(arm, name).at(seed).on_valid);
       const double mean = more_is_better(measure.quantity) ? -mean_of(on_valid) : mean_of(on_valid);
       if (!best.empty() && mean >= best_mean) continue;
       best = name;
@@ -64,6 +87,19 @@ class Measurements {
   }
 
  private:
+  /// A text of one path is the same text in every cell: otherwise nothing here compares.
+  void check_texts(const Cell& cell, const Measured& measured) {
+    for (const auto& [path, sum] : measured.texts) {
+      const auto& [first, first_cell] = texts_.try_emplace(path, sum, cell.name()).first->second;
+      check<DataError>(
+          first == sum,
+          "{}: the text has changed between two cells, which therefore do not compare: "
+          "{} had SHA-256 {}, {} had {}: keep this directory and name another with "
+          "--out, or remove the folders in runs/ of the cells with the wrong text",
+          path, first_cell, first, cell.name(), sum);
+    }
+  }
+
   std::map<int64_t, double> contexts(const std::string& arm, const Measure& measure) const {
     std::map<int64_t, double> values;
     for (const auto& [seed, measured] : of(arm, measure.name)) {
@@ -80,6 +116,8 @@ class Measurements {
   }
 
   std::map<std::pair<std::string, std::string>, std::map<int64_t, Measured>> found_;
+  std::map<std::pair<std::string, std::string>, std::string> problems_;  // by cell and measure
+  std::map<std::string, std::pair<std::string, std::string>> texts_;     // by path: SHA-256, a cell
 };
 
 CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
@@ -87,15 +125,18 @@ CellResult cell_result(const Plan& plan, const AblationDirectory& directory,
   CellResult result{arm.name, measure.name, {}, {}, {}};
   if (measure.evaluated()) {
     result.values = measurements.values(arm.name, measure);
-  } else {
-    result.chosen = measurements.best(arm.name, measure);
-    if (!result.chosen.empty())
-      result.values = measurements.values(arm.name, plan.measure(result.chosen));
+  } else if (const auto whole = measurements.whole_seeds(arm.name, measure, plan.seeds);
+             !whole.empty()) {
+    result.chosen = measurements.best(arm.name, measure, whole);
+    const std::map<int64_t, double> all =
+        measurements.values(arm.name, plan.measure(result.chosen));
+    for (const int64_t seed : whole) result.values[seed] = all.at(seed);
   }
   for (const int64_t seed : plan.seeds) {
     if (result.values.count(seed)) continue;
     const auto failure = directory.failure({arm.name, seed});
-    result.missing[seed] = failure ? failure->reason : "not run yet";
+    const std::string problem = measurements.problem({arm.name, seed}, measure.name);
+    result.missing[seed] = failure ? failure->reason : problem.empty() ? "not run yet" : problem;
   }
   return result;
 }

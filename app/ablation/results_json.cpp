@@ -79,8 +79,7 @@ Json judgement_json(const Judgement& judgement, bool with_numbers) {
   return json;
 }
 
-Json claim_json(const Plan& plan, const Claim& claim, const JudgedClaim& judged) {
-  const bool numbers = !is_time(plan.measure(claim.comparisons[0][0].measure).quantity);
+Json claim_json(const Claim& claim, const JudgedClaim& judged, bool numbers) {
   Json json = {
       {"id", claim.id}, {"claim", claim.statement}, {"source", claim.source}, {"core", claim.core}};
   json.update(judgement_json(judged.whole, numbers));
@@ -118,7 +117,8 @@ std::string results_json(const Plan& plan, const AblationResults& results) {
   root["paper"] = paper_json(plan.paper);
   root["claims"] = Json::array();
   for (size_t i = 0; i < plan.claims.size(); ++i)
-    root["claims"].push_back(claim_json(plan, plan.claims[i], results.claims[i]));
+    root["claims"].push_back(
+        claim_json(plan.claims[i], results.claims[i], !plan.rests_on_times(plan.claims[i])));
   root["chance"] = {{"verdicts", tested_claims(plan)},
                     {"expected", kSignificance * static_cast<double>(tested_claims(plan))}};
   return root.dump(1) + "\n";
@@ -129,6 +129,11 @@ std::string timings_json(const Plan& plan, const AblationResults& results) {
   for (const CellResult& cell : results.cells)
     if (is_time(plan.measure(cell.measure).quantity))
       root["cells"].push_back(cell_json(plan, cell));
+  root["claims"] = Json::array();
+  for (size_t i = 0; i < plan.claims.size(); ++i) {
+    if (plan.rests_on_times(plan.claims[i]))
+      root["claims"].push_back(claim_json(plan.claims[i], results.claims[i], true));
+  }
   return root.dump(1) + "\n";
 }
 

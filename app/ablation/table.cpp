@@ -2,6 +2,8 @@
 // table.md and table.csv.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <set>
 
 #include "app/ablation/results.h"
 #include "app/ablation/statistics.h"
@@ -10,6 +12,22 @@
 namespace tapemeasure {
 
 namespace {
+
+/// Words of a file's author as one line of Markdown that shows them and means nothing else.
+std::string plain(const std::string& words) {
+  std::string text;
+  for (const char c : words) {
+    if (c == '\n' || c == '\r' || c == '\t') {
+      text += ' ';
+    } else if (c == '<' || c == '&') {
+      text += c == '<' ? "&lt;" : "&amp;";
+    } else {
+      if (std::strchr("\\`*|[", c) && c != '\0') text += '\\';
+      text += c;
+    }
+  }
+  return text;
+}
 
 std::vector<double> list_of(const std::map<int64_t, double>& values) {
   std::vector<double> list;
@@ -43,7 +61,7 @@ std::string cell_text(const Plan& plan, const Measure& measure, const CellResult
   std::string text = number_text(measure.quantity, mean_of(values));
   if (values.size() > 1) text += " ± " + number_text(measure.quantity, deviation_of(values));
   if (values.size() < wanted) text += fmt::format(" ({}/{})", values.size(), wanted);
-  if (!cell->chosen.empty()) text += " at " + plan.measure(cell->chosen).label;
+  if (!cell->chosen.empty()) text += " at " + plain(plan.measure(cell->chosen).label);
   return text;
 }
 
@@ -67,8 +85,8 @@ std::string row_text(const std::vector<std::string>& cells) {
 
 std::string header(const Plan& plan, const std::vector<const Measure*>& columns) {
   std::vector<std::string> names = {"arm", "parameters"};
-  for (const Measure* measure : columns) names.push_back(measure->label);
-  for (const std::string& column : plan.paper.columns) names.push_back("paper: " + column);
+  for (const Measure* measure : columns) names.push_back(plain(measure->label));
+  for (const std::string& column : plan.paper.columns) names.push_back("paper: " + plain(column));
   return row_text(names) + row_text(std::vector<std::string>(names.size(), "---"));
 }
 
@@ -78,19 +96,20 @@ std::string body(const Plan& plan, const AblationResults& results,
   for (size_t i = 0; i < plan.arms.size(); ++i) {
     const Arm& arm = plan.arms[i];
     const int64_t parameters = results.parameters[i];
-    std::vector<std::string> cells = {arm.label, parameters > 0 ? std::to_string(parameters) : "–"};
+    std::vector<std::string> cells = {plain(arm.label),
+                                      parameters > 0 ? std::to_string(parameters) : "–"};
     for (const Measure* measure : columns)
       cells.push_back(cell_text(plan, *measure, results.cell(arm.name, measure->name)));
     const PaperTable::Row* paper = paper_row(plan, arm.name);
     for (size_t c = 0; c < plan.paper.columns.size(); ++c)
-      cells.push_back(paper ? paper->values[c] : "–");
+      cells.push_back(paper ? plain(paper->values[c]) : "–");
     text += row_text(cells);
   }
   for (const PaperTable::Row& row : plan.paper.rows) {
     if (!row.arm.empty()) continue;
     std::vector<std::string> cells(2 + columns.size(), "–");
-    cells[0] = row.label;
-    cells.insert(cells.end(), row.values.begin(), row.values.end());
+    cells[0] = plain(row.label);
+    for (const std::string& value : row.values) cells.push_back(plain(value));
     text += row_text(cells);
   }
   return text;
@@ -100,8 +119,8 @@ std::string body(const Plan& plan, const AblationResults& results,
 std::string legend(const Plan& plan, const std::vector<const Measure*>& columns) {
   std::string text;
   for (const Measure* measure : columns) {
-    text += fmt::format("- **{}**: {} of the {} part", measure->label, unit_of(measure->quantity),
-                        name_of(measure->split));
+    text += fmt::format("- **{}**: {} of the {} part", plain(measure->label),
+                        unit_of(measure->quantity), name_of(measure->split));
     if (!measure->best_of.empty())
       text +=
           fmt::format(", the best on the validation part of {}", fmt::join(measure->best_of, ", "));
@@ -112,23 +131,20 @@ std::string legend(const Plan& plan, const std::vector<const Measure*>& columns)
       text += fmt::format(
           ", {}, {}", measure->protocol.empty() ? "side by side" : measure->protocol,
           measure->length ? fmt::format("length {}", *measure->length) : "length as trained");
-    if (!measure->set.empty()) text += fmt::format(", with {}", fmt::join(measure->set, " "));
+    if (!measure->set.empty())
+      text += fmt::format(", with {}", plain(fmt::format("{}", fmt::join(measure->set, " "))));
     text += "\n";
   }
   text += fmt::format("- mean ± standard deviation over seeds {}", fmt::join(plan.seeds, ", "));
   return text + "; n/m where seeds are missing\n";
 }
 
-/// A claim that rests on times shows none here: they stand in timings.json.
-bool rests_on_times(const Plan& plan, const Claim& claim) {
-  return is_time(plan.measure(claim.comparisons[0][0].measure).quantity);
-}
-
 std::string claim_row(const Plan& plan, const Claim& claim, const JudgedClaim& judged) {
   const Judgement& whole = judged.whole;
-  const bool shown = !rests_on_times(plan, claim) && whole.verdict != Verdict::kNotMeasured;
+  // Times stand in timings.json.
+  const bool shown = !plan.rests_on_times(claim) && whole.verdict != Verdict::kNotMeasured;
   return row_text({claim.id + (claim.core ? "" : " (size-dependent)"),
-                   fmt::format("{} ({})", claim.statement, claim.source),
+                   plain(fmt::format("{} ({})", claim.statement, claim.source)),
                    "**" + name_of(whole.verdict) + "**", whole.comparison,
                    shown && !std::isnan(whole.p) ? fmt::format("{:.2g}", whole.p) : "–",
                    shown ? fmt::format("{:.3f} ± {:.3f}", whole.difference, whole.deviation) : "–",
@@ -150,15 +166,15 @@ std::string claims_text(const Plan& plan, const AblationResults& results) {
         tested, kSignificance, kSignificance * static_cast<double>(tested));
   }
   for (const Claim& claim : plan.claims)
-    if (!claim.note.empty()) text += fmt::format("\n- {}: {}\n", claim.id, claim.note);
+    if (!claim.note.empty()) text += fmt::format("\n- {}: {}\n", claim.id, plain(claim.note));
   return text;
 }
 
 std::string missing_text(const AblationResults& results) {
-  std::map<std::string, std::string> missing;  // by cell
+  std::set<std::pair<std::string, std::string>> missing;  // cells, and why
   for (const CellResult& cell : results.cells)
     for (const auto& [seed, reason] : cell.missing)
-      missing[fmt::format("{} seed {}", cell.arm, seed)] = reason;
+      missing.emplace(fmt::format("{} seed {}", cell.arm, seed), plain(reason));
   if (missing.empty()) return "";
   std::string text = "\n## Missing\n\n";
   for (const auto& [cell, reason] : missing) text += fmt::format("- {}: {}\n", cell, reason);
@@ -166,7 +182,7 @@ std::string missing_text(const AblationResults& results) {
 }
 
 std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
   return result + "\"";
@@ -176,9 +192,9 @@ std::string quoted(const std::string& text) {
 
 std::string table_markdown(const Plan& plan, const AblationResults& results) {
   const std::vector<const Measure*> columns = columns_of(plan);
-  std::string text = fmt::format("# {}\n\n", plan.title);
+  std::string text = fmt::format("# {}\n\n", plain(plan.title));
   text += header(plan, columns) + body(plan, results, columns) + "\n" + legend(plan, columns);
-  if (!plan.paper.source.empty()) text += fmt::format("- paper: {}\n", plan.paper.source);
+  if (!plan.paper.source.empty()) text += fmt::format("- paper: {}\n", plain(plan.paper.source));
   return text + claims_text(plan, results) + missing_text(results);
 }
 

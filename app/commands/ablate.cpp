@@ -76,6 +76,7 @@ void show_results(const AblationDirectory& directory, Log& log) {
 
 /// What a finished ablation would return now.
 int collect_results(const Plan& plan, const AblationDirectory& directory) {
+  for (const Cell& cell : plan.cells()) check_run(plan, directory, cell);
   write_results(plan, directory);
   Log log;
   int64_t missing = 0;
@@ -119,6 +120,7 @@ int launch(const Plan& plan, const AblationDirectory& directory, const AblateArg
   const LaunchOptions options = launch_options(plan, arguments);
   if (arguments.launcher == "slurm") return submit(plan, directory, options);
   const Outcome outcome = launch_local(plan, directory, options);
+  if (outcome.stopped) return outcome.code;  // perhaps nobody reads any more
   Log log;
   show_results(directory, log);
   return outcome.code;

@@ -28,7 +28,10 @@ struct RunLine {
 
 /// The last step of the metrics and their lowest validation loss.
 void read_metrics(const RunDirectory& directory, RunLine& line) {
-  std::ifstream in(directory.file("metrics.jsonl"));
+  std::error_code error;
+  const std::string path = directory.file("metrics.jsonl");
+  std::ifstream in;
+  if (std::filesystem::is_regular_file(path, error)) in.open(path);  // a pipe would be waited for
   double best = 0;
   bool measured = false;
   for (std::string text; std::getline(in, text);) {

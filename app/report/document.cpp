@@ -43,10 +43,29 @@ void find_below(const fs::path& folder, int depth, std::vector<std::string>& fou
   }
 }
 
+/// True of a list of objects that have names by which others speak of them.
+bool is_list_of(const Json& results, const char* list, std::initializer_list<const char*> names) {
+  if (!results.contains(list) || !results[list].is_array()) return false;
+  return std::all_of(results[list].begin(), results[list].end(), [&](const Json& each) {
+    return each.is_object() && std::all_of(names.begin(), names.end(), [&](const char* name) {
+             return each.contains(name) && each[name].is_string();
+           });
+  });
+}
+
 /// The results of an ablation, if that is what a folder holds.
 Json ablation_results(const std::string& folder, std::vector<std::string>& problems) {
   Json results = read_json(folder + "/results.json", problems);
-  return results.is_object() && results.contains("arms") ? results : Json();
+  if (!results.is_object() || !results.contains("arms")) return Json();
+  const bool whole = is_list_of(results, "arms", {"name"}) &&
+                     is_list_of(results, "measures", {"name"}) &&
+                     is_list_of(results, "cells", {"arm", "measure"}) &&
+                     is_list_of(results, "claims", {"verdict"}) && results.contains("title") &&
+                     results["title"].is_string();
+  if (whole) return results;
+  problems.emplace_back(
+      "results.json: damaged, it is not what ablate writes: make it anew with ablate --collect");
+  return Json();
 }
 
 /// "seed-2" -> 2, anything else -> 0.
@@ -58,9 +77,9 @@ int64_t seed_of(const std::string& name) {
 
 /// Its results may not be there yet: then its runs tell it from any folder with a folder "runs".
 bool is_ablation(const std::string& folder) {
-  std::vector<std::string> unread, runs;
+  std::vector<std::string> damaged, runs;
   if (is_run(folder)) return false;
-  if (!ablation_results(folder, unread).is_null()) return true;
+  if (!ablation_results(folder, damaged).is_null()) return true;
   find_below(folder + "/runs", 1, runs);
   return !runs.empty() && std::all_of(runs.begin(), runs.end(), [](const std::string& run) {
     return seed_of(last_name(run)) > 0;

@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "app/metrics.h"
 #include "core/error.h"
@@ -41,9 +41,10 @@ Curve thinned(const Curve& curve, size_t most) {
 
 Json read_json(const std::string& path, std::vector<std::string>& problems) {
   const std::string name = fs::path(path).filename().string();
-  if (!fs::exists(path)) return nullptr;
+  std::error_code unknown;
+  if (!fs::exists(fs::symlink_status(path, unknown))) return nullptr;
   try {
-    Json json = Json::parse(read_file(path), nullptr, false);
+    Json json = Json::parse(read_kept_file(path), nullptr, false);
     if (json.is_object()) return json;
     problems.push_back(name + ": damaged, it is not a JSON object");
   } catch (const Error& error) {
@@ -90,9 +91,13 @@ void split_nonfinite(Curve& curve, std::vector<int64_t>& nonfinite) {
 std::map<std::string, Curve> read_curves(const std::string& path,
                                          std::vector<std::string>& problems) {
   std::map<std::string, Curve> curves;
-  std::ifstream in(path);
-  if (!in) {
-    problems.emplace_back("metrics.jsonl: not there yet");
+  std::istringstream in;
+  try {
+    in.str(read_kept_file(path));
+  } catch (const DataError& error) {
+    std::error_code unknown;
+    const bool there = fs::exists(fs::symlink_status(path, unknown));
+    problems.emplace_back(there ? error.what() : "metrics.jsonl: not there yet");
     return curves;
   }
   int64_t damaged = 0;
@@ -143,9 +148,15 @@ Json config_json(const std::string& path, std::vector<std::string>& problems) {
 
 /// What the log says of the machine and of the beginning, as the trainer writes it. A resumed run
 /// may have more than one machine.
-void add_log(const std::string& path, Json& json) {
+void add_log(const std::string& path, Json& json, std::vector<std::string>& problems) {
   constexpr size_t kTime = 20;  // "2026-12-01 00:16:20 "
-  std::ifstream in(path);
+  std::istringstream in;
+  try {
+    std::error_code unknown;
+    if (fs::exists(fs::symlink_status(path, unknown))) in.str(read_kept_file(path));
+  } catch (const DataError& error) {
+    problems.emplace_back(error.what());
+  }
   std::vector<std::string> machines;
   std::string begun;
   for (std::string line; std::getline(in, line);) {
@@ -165,7 +176,7 @@ void add_log(const std::string& path, Json& json) {
 }
 
 std::string state_of(const RunDirectory& directory, const Json& results) {
-  if (results.is_object()) return results.value("state", "");
+  if (results.is_object()) return results["state"];
   // A run that was killed leaves its lock file behind.
   return lock_holder(directory.path()).empty() ? "without results" : "running";
 }
@@ -185,14 +196,18 @@ Json run_json(const RunDirectory& directory, const std::string& name, size_t poi
   Json json = {{"name", name}, {"path", directory.path()}};
   json["config"] = config_json(directory.file("config.yaml"), problems);
   json["curves"] = curves_json(directory.file("metrics.jsonl"), points, problems);
-  const Json results = read_json(directory.file("results.json"), problems);
+  Json results = read_json(directory.file("results.json"), problems);
+  if (results.is_object() && !(results.contains("state") && results["state"].is_string())) {
+    problems.emplace_back("results.json: damaged, it does not say in which state the run is");
+    results = nullptr;
+  }
   json["results"] = results;
   json["evaluations"] = read_json(directory.file("evaluations.json"), problems);
   json["state"] = state_of(directory, results);
   if (results.is_null() && json["state"] != "running") {
     problems.emplace_back("results.json: none, the run has not come to its end");
   }
-  add_log(directory.file("log.txt"), json);
+  add_log(directory.file("log.txt"), json, problems);
   json["problems"] = problems;
   return json;
 }

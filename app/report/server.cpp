@@ -3,6 +3,9 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "app/report/page.h"
 #include "core/error.h"
 
@@ -12,11 +15,24 @@ namespace {
 
 constexpr const char* kHost = "127.0.0.1";
 
-/// A page of somewhere else must not read ours by a name that leads to this machine.
+/// Connections that are answered at once; each has a thread, so that one that says nothing keeps
+/// nobody else waiting.
+constexpr size_t kConnections = 32;
+constexpr time_t kPatienceSeconds = 2;
+
+/// A page of somewhere else must not read ours by a name that leads to this machine. The port may
+/// be that of a tunnel.
 bool from_here(const httplib::Request& request) {
-  const std::string host = request.get_header_value("Host");
-  const std::string name = host.substr(0, host.find(':'));
-  return name == kHost || name == "localhost";
+  if (request.get_header_value_count("Host") != 1) return false;
+  std::string host = request.get_header_value("Host");
+  const size_t colon = std::min(host.find(':'), host.size());
+  const std::string port = host.substr(colon);
+  host.resize(colon);
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool is_port =
+      port.empty() || (port.size() > 1 && port.find_first_not_of("0123456789", 1) == port.npos);
+  return is_port && (host == kHost || host == "localhost");
 }
 
 }  // namespace
@@ -32,7 +48,10 @@ PageServer::PageServer(int port, const std::string& flag)
                      "{} {}: the port is in use or may not be taken: choose another one", flag,
                      port);
   server_->set_keep_alive_timeout(1);
-  server_->new_task_queue = [] { return new httplib::ThreadPool(2); };
+  server_->set_read_timeout(kPatienceSeconds);
+  server_->set_write_timeout(kPatienceSeconds);
+  server_->set_payload_max_length(1 << 16);
+  server_->new_task_queue = [] { return new httplib::ThreadPool(kConnections); };
 }
 
 PageServer::~PageServer() {

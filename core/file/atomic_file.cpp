@@ -75,6 +75,38 @@ pid_t owner_of(const std::string& name) {
   return stop == last && error == std::errc() && pid > 0 ? pid : 0;
 }
 
+/// What a path names that is no file, for messages; "" of a file, and where there is nothing.
+const char* other_than_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "";
+}
+
+/// All that can be read, from where the file stands. The size is only a first guess: pipes have
+/// none, and files grow.
+std::string read_rest(int fd, off_t size_guess, const std::string& path) {
+  std::string text(static_cast<size_t>(size_guess) + 1, '\0');
+  size_t size = 0;
+  while (true) {
+    if (size == text.size()) text.resize(size + std::max<size_t>(size / 2, 1 << 16));
+    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    check<DataError>(got >= 0, "{}: cannot read: {}", path, std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+struct stat status_of(int fd, const std::string& path) {
+  struct stat status;
+  check<DataError>(fd >= 0 && ::fstat(fd, &status) == 0, "{}: cannot read: {}", path,
+                   std::strerror(errno));
+  return status;
+}
+
 bool is_running(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
 int lock(int fd, int operation) {
@@ -164,10 +196,14 @@ int open_scratch(const std::string& folder, const std::string& what) {
 }
 
 AtomicWriter::AtomicWriter(const std::string& path, size_t expected)
-    : path_(path),
-      temporary_(temporary_path(path)),
-      expected_(expected),
-      fd_(open_neighbour(temporary_)) {
+    : path_(path), temporary_(temporary_path(path)), expected_(expected) {
+  struct stat there;
+  // A folder is refused by rename.
+  const bool other = ::stat(path.c_str(), &there) == 0 && !S_ISDIR(there.st_mode);
+  const std::string what = other ? other_than_file(there.st_mode) : "";
+  check<CheckpointError>(what.empty(), "{}: cannot write: {} is there, not a file: name another",
+                         path, what);
+  fd_ = open_neighbour(temporary_);
   if (fd_ < 0) fail(errno);
 }
 
@@ -232,28 +268,21 @@ std::vector<std::string> remove_leftovers(const std::string& folder) {
 
 std::string read_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  check<DataError>(file.opened(), "{}: cannot read: {}", path, std::strerror(errno));
-  struct stat status;
-  check<DataError>(::fstat(file.get(), &status) == 0, "{}: cannot read: {}", path,
-                   std::strerror(errno));
+  const struct stat status = status_of(file.get(), path);
   check<DataError>(!S_ISDIR(status.st_mode), "{}: cannot read: a folder", path);
   // /dev/zero has no end.
   const bool device = S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && !isatty(file.get()));
   check<DataError>(!device, "{}: cannot read: a device", path);
-  std::string text;
-  // The size is only a first guess: pipes have none, and files grow.
-  text.resize(static_cast<size_t>(status.st_size) + 1);
-  size_t size = 0;
-  while (true) {
-    if (size == text.size()) text.resize(size + std::max<size_t>(size / 2, 1 << 16));
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    check<DataError>(got >= 0, "{}: cannot read: {}", path, std::strerror(errno));
-    if (got == 0) break;
-    size += static_cast<size_t>(got);
-  }
-  text.resize(size);
-  return text;
+  return read_rest(file.get(), status.st_size, path);
+}
+
+std::string read_kept_file(const std::string& path) {
+  // A pipe opens at once this way; files do not heed it.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const struct stat status = status_of(file.get(), path);
+  check<DataError>(S_ISREG(status.st_mode), "{}: cannot read: {}, not a file: remove it", path,
+                   other_than_file(status.st_mode));
+  return read_rest(file.get(), status.st_size, path);
 }
 
 std::string sha256(std::span<const std::byte> bytes) {

@@ -13,7 +13,8 @@
 
 namespace tapemeasure {
 
-/// Writes `parts` one after the other as the file `path`. On any failure the neighbour file
+/// Writes `parts` one after the other as the file `path`. What is there already must be a file: a
+/// folder, a pipe or a device is not replaced. On any failure the neighbour file
 /// (".NAME.PID.tmp") is removed, `path` is untouched, and CheckpointError names the path, the
 /// reason and, when the disk is full, needed and free bytes.
 void write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
@@ -61,6 +62,9 @@ ssize_t read_all(int fd, uint64_t offset, std::span<std::byte> bytes);
 
 /// The whole file. Throws DataError naming the path: missing, a folder, no permission.
 std::string read_file(const std::string& path);
+/// The same of a file in a directory of ours, where a pipe or a device can only be a mistake: they
+/// are refused at once, and nobody waits for what may never come.
+std::string read_kept_file(const std::string& path);
 
 /// SHA-256 of a text, 64 hexadecimal digits.
 std::string sha256(std::span<const std::byte> bytes);

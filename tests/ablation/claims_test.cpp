@@ -128,6 +128,69 @@ TEST(Claims, OfSeveralComparisonsTheWorstDecides) {
   EXPECT_EQ(with(seeds(1.1, 1.2, 1.1)).verdict, Verdict::kContradicted);
 }
 
+// 2.37 - 2.35 is not 0.02 in doubles, and neither are the differences of such seeds all the same.
+TEST(Claims, BordersAreNotDecidedByRounding) {
+  const Seeds at = seeds(2.35, 0.1, 1.7), over = seeds(2.37, 0.12, 1.72),
+              same = seeds(0.3, 0.6, 1.2);
+  const auto with = [&](const Claim& claim, const Seeds& a, const Seeds& far) {
+    return judged(claim, {{{"a", "at64"}, a}, {{"a", "at128"}, far}});
+  };
+  const Judgement border = with(claim_of(ClaimKind::kNotWorse, {{kFar, kA}}, 0.02), at, over);
+  EXPECT_EQ(border.verdict, Verdict::kWithinNoise);
+  EXPECT_EQ(border.p, 0.5);
+  EXPECT_EQ(border.n, 3);
+  EXPECT_EQ(with(claim_of(ClaimKind::kNotWorse, {{kFar, kA}}, 0.0201), at, over).verdict,
+            Verdict::kHolds);
+  EXPECT_EQ(with(claim_of(ClaimKind::kNotWorse, {{kFar, kA}}, 0.0199), at, over).verdict,
+            Verdict::kContradicted);
+  const Claim above = claim_of(ClaimKind::kDifferenceAbove, {{kFar, kA}}, 0.02);
+  EXPECT_EQ(with(above, at, over).verdict, Verdict::kContradicted);
+  const Claim ratio = claim_of(ClaimKind::kRatioAbove, {{kA, kFar}}, 3);
+  EXPECT_EQ(with(ratio, same, seeds(0.1, 0.2, 0.4)).verdict, Verdict::kHolds);
+  const Claim small = claim_of(ClaimKind::kSmall, {{kFar, kA, kC, kD}}, 0.1);
+  const Judgement edge = judged(small, {{{"a", "at64"}, at},
+                                        {{"a", "at128"}, over},
+                                        {{"c", "at64"}, seeds(0.3, 1.3, 2.5)},
+                                        {{"d", "at64"}, seeds(0.1, 1.1, 2.3)}});
+  EXPECT_EQ(edge.verdict, Verdict::kWithinNoise);
+  EXPECT_EQ(edge.p, 0.5);
+}
+
+TEST(Claims, NothingOverNothingIsNoNumber) {
+  const Seeds zero = seeds(0, 0, 0), one = seeds(1, 1, 1);
+  const Claim ratio = claim_of(ClaimKind::kRatioAbove, {{kA, kB}}, 2);
+  for (const Seeds& above : {zero, one}) {
+    const Judgement none = judged(ratio, {{{"a", "at64"}, above}, {{"b", "at64"}, zero}});
+    EXPECT_EQ(none.verdict, Verdict::kNotMeasured);
+    EXPECT_EQ(none.comparison, "a@at64 / b@at64 at least 2: divides by zero");
+    EXPECT_EQ(none.difference, 0);
+  }
+  // No spread, no difference and no gap: nothing is shown, in numbers.
+  for (const Claim& claim :
+       {claim_of(ClaimKind::kBetter, {{kA, kB}}), claim_of(ClaimKind::kBetter, {{kA, kFar}}),
+        claim_of(ClaimKind::kNotWorse, {{kA, kB}}),
+        claim_of(ClaimKind::kSmall, {{kA, kB, kC, kD}})}) {
+    const Judgement none = judged(claim, {{{"a", "at64"}, one},
+                                          {{"a", "at128"}, one},
+                                          {{"b", "at64"}, one},
+                                          {{"c", "at64"}, one},
+                                          {{"d", "at64"}, one}});
+    EXPECT_EQ(none.verdict, Verdict::kWithinNoise);
+    EXPECT_EQ(none.p, 0.5);
+    EXPECT_EQ(none.difference, 0);
+    EXPECT_EQ(none.deviation, 0);
+  }
+}
+
+// A perplexity of a model that ran away is finite, its square is not.
+TEST(Claims, HugeValuesAreJudgedToo) {
+  const Claim claim = claim_of(ClaimKind::kBetter, {{kA, kB}});
+  const Judgement huge = judged(
+      claim, {{{"a", "at64"}, seeds(20, 21, 22)}, {{"b", "at64"}, seeds(1e200, 1.1e200, 0.9e200)}});
+  EXPECT_EQ(huge.verdict, Verdict::kHolds);
+  EXPECT_NEAR(huge.deviation, 1e199, 1e197);
+}
+
 // R149: a mean over the seeds that are there is no result.
 TEST(Claims, AMissingSeedIsNotJudged) {
   const Claim claim = claim_of(ClaimKind::kBetter, {{kA, kB}});

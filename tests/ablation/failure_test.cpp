@@ -23,7 +23,8 @@ constexpr const char* kTwoFail =
     "  alibi: {set: [model.position.kind=alibi]}\n"
     "  rope: {set: [model.position.kind=rope]}\n"
     "measures:\n"
-    "  at16: {length: 16}\n";
+    "  at16: {length: 16, arms: [learned, wild, none, alibi, rope]}\n"
+    "  short16: {length: 16, arms: [short]}\n";
 
 // R149: one bad setting took a whole sweep down.
 TEST_F(Failures, OthersAreFinishedAndTheTableSaysWhatFailed) {

@@ -139,6 +139,10 @@ TEST_F(GoOn, AChangedConfigIsRefusedByItsKey) {
     EXPECT_TRUE(holds(complaint, key) && holds(complaint, "--out") &&
                 holds(complaint, "a/runs/learned/seed-1"))
         << complaint;
+    // A table of what is there would call other runs by the plan's names.
+    const Outcome collected = ablate("changed.yaml", "a", {"--collect"});
+    EXPECT_EQ(collected.code, 2) << set;
+    EXPECT_EQ(collected.complaint(), complaint);
   }
   EXPECT_EQ(times("a/runs"), runs);
 }
@@ -156,6 +160,41 @@ TEST_F(GoOn, OneAblationAtATimeInADirectory) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_TRUE(holds(outcome.complaint(), fmt::format("pid {} on ", getpid())));
   EXPECT_FALSE(fs::exists(file("a/runs")));
+}
+
+// Its file was edited while the ablation was stopped: nothing is put beside what it was before.
+TEST_F(GoOn, ATextThatChangesBetweenCellsIsRefused) {
+  ASSERT_EQ(ablate("six.yaml", "a", {"--cell", "none/seed-1"}).code, 0);
+  const std::string text = read_file(file("a.txt"));
+  folder_.write("a.txt", text + "\r\nmore");
+  const Outcome outcome = ablate("six.yaml", "a", {"--jobs", "1"});
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_TRUE(holds(outcome.err, "a.txt: the text has changed between two cells") &&
+              holds(outcome.err, "none/seed-1 had ") && holds(outcome.err, "--out"))
+      << outcome.err;
+  const Outcome collected = ablate("six.yaml", "a", {"--collect"});
+  EXPECT_EQ(collected.code, 3);
+  EXPECT_TRUE(holds(collected.complaint(), "a.txt: the text has changed between two cells"));
+  // The remedy that it names.
+  folder_.write("a.txt", text);
+  for (const char* arm : {"learned", "none", "alibi"}) {
+    if (holds(outcome.err, std::string(arm) + "/seed-1 had")) fs::remove_all(file("a/runs/") + arm);
+  }
+  EXPECT_EQ(ablate("six.yaml", "a").code, 0);
+}
+
+// What results.json says to do where it is damaged.
+TEST_F(GoOn, ADamagedResultIsMadeAnew) {
+  ASSERT_EQ(ablate("six.yaml", "a").code, 0);
+  const std::string before = results("a"), path = file("a/runs/none/seed-1/results.json");
+  write_atomically(path, "{\"state\": \"fin");
+  const Outcome outcome = ablate("six.yaml", "a", {"--collect"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_TRUE(holds(outcome.complaint(), "a/runs/none/seed-1/results.json: not JSON") &&
+              holds(outcome.complaint(), "remove it and go on"));
+  fs::remove(path);
+  EXPECT_EQ(ablate("six.yaml", "a").code, 0);
+  EXPECT_EQ(results("a"), before);
 }
 
 // The process of an ablation that was just killed may need a moment to save.

@@ -112,7 +112,7 @@ TEST(Plan, SpecificationsTellMeasuresApart) {
                          "measures:\n  a: {length: 64}\n  b: {length: 64, label: other}\n"
                          "  c: {length: 32}\n  d: {length: 64, split: valid}\n"
                          "  e: {length: 64, protocol: 'sliding:stride=16'}\n"
-                         "  f: {length: 64, set: [trainer.seed=3]}\n");
+                         "  f: {length: 64, set: [trainer.keep=1]}\n");
   EXPECT_EQ(plan.measures[0].specification(), plan.measures[1].specification());
   for (const char* name : {"c", "d", "e", "f"})
     EXPECT_NE(plan.measures[0].specification(), plan.measure(name).specification()) << name;
@@ -152,13 +152,77 @@ TEST(Plan, ColumnsHoldOneProtocol) {
   const std::string begin = "base: base.yaml\narms:\n  a: {}\n  b: {set: [";
   EXPECT_EQ(complaint(begin + "model.context=32]}\nmeasures: {m: {}}\n"),
             "plan.yaml:5:15: measure 'm' would put into one column what does not compare: arm 'a' "
-            "with objective causal, length 64 as trained, arm 'b' with objective causal, length 32 "
-            "as trained");
+            "with length 64 as trained, arm 'b' with length 32 as trained");
   EXPECT_EQ(complaint(begin + "model.context=32]}\nmeasures: {m: {length: 32}}\n"), "");
   EXPECT_NE(complaint(begin + "data.tokenizer=char]}\n"
                               "measures: {m: {length: 32, quantity: perplexity}}\n"),
             "");
   EXPECT_EQ(complaint(begin + "data.tokenizer=char]}\nmeasures: {m: {length: 32}}\n"), "");
+}
+
+// What is read is part of the protocol: its text, its part, how it is cut, and its line ends.
+TEST(Plan, ColumnsAndClaimsAreOfOneText) {
+  const std::string begin = "base: base.yaml\narms:\n  a: {}\n  b: {set: [";
+  const auto column = [&](const std::string& set) {
+    return complaint(begin + set + "]}\nmeasures: {m: {length: 32}}\n");
+  };
+  const std::string place =
+      "plan.yaml:5:15: measure 'm' would put into one column what does not compare: arm 'a' with ";
+  EXPECT_EQ(column("data.text=b.txt"), place + "text a.txt, arm 'b' with text b.txt");
+  EXPECT_EQ(column("'data.split=[80, 10, 10]'"),
+            place + "data.split 90 5 5, arm 'b' with data.split 80 10 10");
+  EXPECT_EQ(column("data.newline=lf"), place + "data.newline raw, arm 'b' with data.newline lf");
+  EXPECT_EQ(column("data.test=b.txt"), place + "text a.txt, arm 'b' with text b.txt");
+  // Trained on other texts, measured on the same.
+  EXPECT_EQ(complaint("base: base.yaml\nset: [data.test=c.txt]\narms:\n  a: {}\n"
+                      "  b: {set: [data.text=b.txt]}\nmeasures: {m: {length: 32}}\n"),
+            "");
+  const std::string claims = "claims: [{id: c, statement: s, compare: [";
+  EXPECT_EQ(complaint(begin + "data.newline=lf]}\nmeasures: {m: {arms: [a]}, n: {arms: [b]}}\n" +
+                      claims + "a b@n]}]\n"),
+            "plan.yaml:6:10: claim 'c' compares what was not measured of the same: a@m with "
+            "data.newline raw, b@n with data.newline lf");
+  EXPECT_EQ(complaint(begin + "]}\nmeasures: {m: {}, n: {split: valid}}\n" + claims + "a b@n]}]\n"),
+            "plan.yaml:6:10: claim 'c' compares what was not measured of the same: a@m with the "
+            "test part, b@n with the valid part");
+}
+
+TEST(Plan, SeedsAreNotForSet) {
+  const std::string measures = kMeasures;
+  const std::string why = "trainer.seed is not for 'set': the plan's 'seeds' give it";
+  EXPECT_EQ(complaint("base: base.yaml\narms:\n  a: {set: [trainer.seed=5]}\n" + measures),
+            "plan.yaml:3:6: trainer.seed=5: " + why);
+  EXPECT_EQ(complaint("base: base.yaml\narms:\n  a: {set: ['trainer={seed: 5}']}\n" + measures),
+            "plan.yaml:3:6: trainer={seed: 5}: " + why);
+  EXPECT_EQ(complaint("base: base.yaml\narms: {a: {}}\nset: [trainer.seed=5]\n" + measures),
+            "plan.yaml:3:1: trainer.seed=5: " + why);
+  EXPECT_EQ(complaint("base: base.yaml\n" + measures +
+                      "grid:\n  - {key: trainer.seed, values: [1, 2]}\n"),
+            "plan.yaml:4:5: trainer.seed=1: " + why);
+  const TemporaryFolder folder;
+  write_atomically(folder.path("base.yaml"), kBase);
+  write_atomically(folder.path("plan.yaml"), std::string(kArms) + kMeasures);
+  EXPECT_THROW(Plan::read(folder.path("plan.yaml"), {"trainer.seed=2"}), ConfigError);
+}
+
+TEST(Plan, EqualLabelsAreToldApart) {
+  const Plan plan = read(
+      "base: base.yaml\narms: {a: {label: same}, b: {label: same}, c: {label: other}}\n"
+      "measures: {m: {label: x}, n: {label: x}}\n");
+  EXPECT_EQ(plan.arms[0].label, "same (a)");
+  EXPECT_EQ(plan.arms[1].label, "same (b)");
+  EXPECT_EQ(plan.arms[2].label, "other");
+  EXPECT_EQ(plan.measures[1].label, "x (n)");
+}
+
+// A file of another system has other line ends, and is the same file.
+TEST(Plan, CarriageReturnsAreLineEnds) {
+  std::string text = std::string("title: T\n") + kArms + kMeasures;
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
+    text.replace(at, 1, "\r\n");
+  const Plan plan = read(text);
+  EXPECT_EQ(plan.title, "T");
+  EXPECT_EQ(plan.arms[1].set, std::vector<std::string>{"model.position.kind=rope"});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(Statistics, MeanAndDeviation) {
 // With 2 degrees of freedom the tail has a closed form: 1/2 - t / (2 sqrt(2 + t^2)).
 TEST(Statistics, Paired) {
   const List differences = {0.1, 0.3, 0.2};
-  const DifferenceTest test = paired_test(differences);
+  const DifferenceTest test = paired_test(differences, 1);
   EXPECT_DOUBLE_EQ(test.difference, 0.2);
   EXPECT_EQ(test.freedom, 2);
   const double t = 0.2 / (0.1 / std::sqrt(3.0));
@@ -48,7 +48,7 @@ TEST(Statistics, Welch) {
 TEST(Statistics, EqualValuesAreDecidedByTheirSign) {
   EXPECT_EQ(welch_test(List{1, 1}, List{0, 0}).p_above(0), 0);
   EXPECT_EQ(welch_test(List{0, 0}, List{1, 1}).p_above(0), 1);
-  EXPECT_EQ(paired_test(List{0, 0, 0}).p_above(0), 0.5);
+  EXPECT_EQ(paired_test(List{0, 0, 0}, 1).p_above(0), 0.5);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ ARMS = {"none": {"model.position": "none"}, "shaw": {"model.position": "{kind: s
         "t5": {"model.position": "t5"}, "xl": {"model.position": "transformer_xl"}}
 SEEDS = (1, 2, 3)
 LENGTHS = (16, 32, 64)
+# What a name may hold, and must not do: neither end a tag, a string, a cell of a table, nor run.
+HOSTILE = "<img src=x onerror='window.hacked=1'></td></script><script>window.hacked=1</script>|`\",'&amp;"
 ROWS = 4000
 
 
@@ -62,7 +64,7 @@ def results_of(folder):
     return {
         "title": "Ways of telling positions, small", "source": "tests/report/ablation.py",
         "seeds": list(SEEDS),
-        "arms": [{"name": arm, "label": f"{arm} positions", "parameters": 20000 + i,
+        "arms": [{"name": arm, "label": f"{arm} positions" + HOSTILE * (arm == "t5"), "parameters": 20000 + i,
                   "changes": {key: str(value) for key, value in ARMS[arm].items()}}
                  for i, arm in enumerate(ARMS)],
         "measures": measures, "cells": cells,
@@ -72,7 +74,7 @@ def results_of(folder):
             {"id": "relative-helps", "claim": "Relative positions beat none.",
              "source": "Shaw et al. 2018", "core": True, "verdict": "holds", "p": 0.0001,
              "difference": 0.5, "sd": 0.01, "n": 3},
-            {"id": "t5-best", "claim": "T5's bias beats all others.", "source": "Raffel et al. 2020",
+            {"id": "t5-best", "claim": f"T5 {HOSTILE}", "source": f"Raffel {HOSTILE}",
              "core": False, "verdict": "contradicted", "p": 0.8, "difference": -0.2, "sd": 0.02, "n": 3},
             {"id": "xl-long", "claim": "Transformer-XL holds at four times the length.",
              "source": "Dai et al. 2019", "core": True, "verdict": "within noise", "p": 0.2,

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ablation import LENGTHS, SEEDS, make_ablation
+from ablation import HOSTILE, LENGTHS, SEEDS, make_ablation
 from browser import Browser
 
 MOST_BYTES = 3_000_000
@@ -110,6 +110,30 @@ def check_words(browser):
     assert all(peak == 9.5 for peak in peaks), f"thinning lost a peak: {peaks}"
 
 
+def check_hostile_names(browser):
+    text = browser.evaluate("document.body.textContent")
+    for part in (f"T5 {HOSTILE}", f"Raffel {HOSTILE}", f"t5 positions{HOSTILE}"):
+        assert part in text, f"the page does not say '{part}'"
+    assert browser.evaluate("window.hacked === undefined"), "a name has been run"
+    made = browser.evaluate("[...document.querySelectorAll('main img')].map((one) => one.outerHTML)")
+    assert not any("onerror" in one for one in made), made
+
+
+def check_damaged(browser, program, folder, page):
+    """Files that are JSON but not what they should be: named, and the rest of the page is there."""
+    run = folder / "runs/none/seed-1"
+    results = json.loads((run / "results.json").read_text())
+    for validation, evaluations in (("x", 5), ({"positions": 7}, [1]), (None, {"lengths": "x"})):
+        (run / "results.json").write_text(json.dumps({**results, "validation": validation, "best": 3}))
+        (run / "evaluations.json").write_text(json.dumps(evaluations))
+        subprocess.run([program, "report", run, folder / "runs/none/seed-2", "--out", page, "--cache",
+                        folder / "cache"], check=True)
+        browser.open(f"file://{page}")
+        sections = browser.evaluate("[...document.querySelectorAll('main > section')].map((one) => one.id)")
+        assert {"results", "curves", "length", "positions", "config", "machine"} <= set(sections), sections
+        assert not browser.problems, browser.problems
+
+
 def check_controls(browser):
     browser.evaluate("document.querySelector('#chart-curves .plot').focus()")
     read = "document.querySelector('#chart-curves .readout').textContent"
@@ -199,12 +223,14 @@ def main():
         check_drawing(browser)
         check_numbers(browser, folder, json.loads((folder / "results.json").read_text()))
         check_words(browser)
+        check_hostile_names(browser)
         check_controls(browser)
         foreign = [url for url in browser.requests if not url.startswith(("file:", "data:"))]
         assert not foreign, f"the page asks for {foreign}"
         assert not browser.problems, browser.problems
         check_views(browser, address, pictures)
         check_served(browser, program, folder)
+        check_damaged(browser, program, folder, page)
     print("the page is as it should be")
 
 

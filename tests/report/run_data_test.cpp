@@ -4,6 +4,7 @@
 #include "app/report/run_data.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -116,6 +117,57 @@ TEST_F(RunData, WhatIsMissingOrDamagedIsNamed) {
   EXPECT_NE(page_html({{"title", "t"}, {"runs", {json}}}).find("</html>"), std::string::npos);
 }
 
+// Nobody waits for a pipe, and no file of another kind stops the page.
+TEST_F(RunData, WhatIsNoFileIsNamedToo) {
+  const RunDirectory run = train("study/runs/k0/seed-1");
+  for (const char* name : {"metrics.jsonl", "results.json", "evaluations.json", "log.txt"}) {
+    fs::remove(run.file(name));
+    ASSERT_EQ(mkfifo(run.file(name).c_str(), 0600), 0);
+    EXPECT_TRUE(complains(run_json(run, "r", 10), std::string(name) + ": cannot read: a pipe"));
+    fs::remove(run.file(name));
+    fs::create_symlink("/dev/zero", run.file(name));
+    EXPECT_TRUE(complains(run_json(run, "r", 10), std::string(name) + ": cannot read: a device"));
+    fs::remove(run.file(name));
+  }
+  write_atomically(run.file("results.json"), "{\"state\": 5}");
+  const Json json = run_json(run, "r", 10);
+  EXPECT_TRUE(complains(json, "results.json: damaged"));
+  EXPECT_TRUE(json["results"].is_null());
+  const std::string results = workspace_.path("study/results.json");
+  for (const char* text :
+       {"{\"arms\": 5}", "{\"arms\": [{\"name\": 3}], \"title\": \"T\"}", "[", ""}) {
+    write_atomically(results, text);
+    const Json document = gather(find_runs({workspace_.path("study")}));
+    ASSERT_EQ(document["ablations"].size(), 1u) << text;
+    EXPECT_TRUE(document["ablations"][0]["results"].is_null()) << text;
+    EXPECT_TRUE(complains(document["ablations"][0], "results.json: damaged")) << text;
+  }
+  fs::remove(run.file("config.yaml"));
+  ASSERT_EQ(mkfifo(run.file("config.yaml").c_str(), 0600), 0);
+  EXPECT_FALSE(run.exists());
+}
+
+// A page must not take the place of a device: /dev/null would be a file from then on.
+TEST_F(RunData, OnlyFilesAreReplaced) {
+  const RunDirectory run = train("r");
+  const std::string out = workspace_.path("page.html");
+  const auto refused = [&](const std::string& what) {
+    const Outcome outcome = run_program({"report", run.path(), "--out", out});
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_NE(outcome.output.find("cannot write: " + what), std::string::npos) << outcome.output;
+    EXPECT_FALSE(fs::is_regular_file(out));
+    fs::remove(out);
+  };
+  ASSERT_EQ(mkfifo(out.c_str(), 0600), 0);
+  refused("a pipe");
+  fs::create_directory(out);
+  refused("Is a directory");
+  fs::create_symlink("/dev/null", out);
+  refused("a device");
+  write_atomically(out, "an older page");
+  EXPECT_EQ(run_program({"report", run.path(), "--out", out}).code, 0);
+}
+
 TEST_F(RunData, PicturesOrTheReasonWhyNot) {
   const RunDirectory run = train("r", {"model.position={kind: shaw, max_distance: 3}"});
   PictureOptions options{.cache = workspace_.cache()};
@@ -168,7 +220,9 @@ TEST_F(RunData, FindsRunsFoldersAndAblations) {
   EXPECT_EQ(pictured(shown), (std::vector<std::vector<size_t>>{{0, 1}, {2}}));
   Json document = gather(shown);
   EXPECT_NE(document["ablations"][0]["problems"].dump().find("not there yet"), std::string::npos);
-  write_atomically(workspace_.path("study/results.json"), "{\"arms\": [], \"title\": \"T\"}");
+  write_atomically(workspace_.path("study/results.json"),
+                   "{\"arms\": [], \"measures\": [], "
+                   "\"cells\": [], \"claims\": [], \"title\": \"T\"}");
   document = gather(shown);
   EXPECT_EQ(document["ablations"][0]["results"]["title"], "T");
   EXPECT_EQ(document["runs"][0]["arm"], "k0");

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <atomic>
+#include <thread>
+
 #include "app/report/document.h"
 #include "core/error.h"
 #include "core/file/atomic_file.h"
@@ -54,7 +57,63 @@ TEST(Server, AnswersOnlyUnderItsOwnName) {
   server.start([] { return Json{{"title", "a page"}}; }, [] { return Json::object(); });
   httplib::Client client("127.0.0.1", port);
   EXPECT_EQ(client.Get("/data", {{"Host", "example.org"}})->status, 403);
-  EXPECT_EQ(client.Get("/data", {{"Host", "localhost:1"}})->status, 200);
+  for (const char* host :
+       {"127.0.0.1.example.org", "localhost.example.org", "localhost:x", "localhost:", "", "[::1]",
+        "example.org:127.0.0.1", "127.0.0.1@example.org"}) {
+    EXPECT_EQ(client.Get("/data", {{"Host", host}})->status, 403) << host;
+  }
+  for (const char* host : {"localhost:1", "localhost", "127.0.0.1", "LocalHost:80"}) {
+    EXPECT_EQ(client.Get("/data", {{"Host", host}})->status, 200) << host;
+  }
+}
+
+// It has two pages, and no files.
+TEST(Server, PathsLeadNowhere) {
+  const int port = free_port();
+  PageServer server(port, "--serve");
+  server.start([] { return Json{{"title", "a page"}}; }, [] { return Json::object(); });
+  httplib::Client client("127.0.0.1", port);
+  for (const char* path :
+       {"/../../etc/passwd", "/data/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc/passwd", "//etc/passwd", "/data/", "/data%00"}) {
+    EXPECT_EQ(client.Get(path)->status, 404) << path;
+  }
+  EXPECT_EQ(client.Post("/data", "x", "text/plain")->status, 404);
+}
+
+// Who begins a request and goes on with it for ever, a byte at a time, keeps nobody waiting.
+TEST(Server, SlowClientsKeepNobodyWaiting) {
+  const int port = free_port();
+  PageServer server(port, "--serve");
+  server.start([] { return Json{{"title", "a page"}}; }, [] { return Json::object(); });
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  std::vector<int> slow;
+  const auto say = [&](const std::string& text) {
+    for (const int descriptor : slow) send(descriptor, text.data(), text.size(), MSG_NOSIGNAL);
+  };
+  for (int i = 0; i < 4; ++i) {
+    slow.push_back(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(slow.back(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  say("GET /data HTTP/1.1\r\nHost: local");
+  std::atomic<bool> answered = false;
+  std::thread dribble([&] {
+    while (!answered) {
+      say("x");
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  httplib::Client client("127.0.0.1", port);
+  client.set_read_timeout(20);
+  const auto answer = client.Get("/data");
+  answered = true;
+  dribble.join();
+  for (const int descriptor : slow) close(descriptor);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
 }
 
 TEST(Server, APortInUseStopsBeforeTrainingBegins) {

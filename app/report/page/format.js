@@ -16,6 +16,13 @@ function element(tag, attributes, ...children) {
   return node;
 }
 
+/** A text as HTML that shows it and does nothing else, for a library that wants HTML. */
+function htmlOf(text) {
+  const node = document.createElement("span");
+  node.textContent = text;
+  return node.innerHTML;
+}
+
 const NO_NUMBER = "–";
 
 /** A number for people: `digits` behind the point, or as few as say it. */

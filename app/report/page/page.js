@@ -34,14 +34,43 @@ function drawCharts(parts) {
   }
 }
 
+/** A part of the page; where its data are not what they should be, a section that says so. */
+function attempt(id, title, make, wrap = (node) => node) {
+  try {
+    return make();
+  } catch (error) {
+    return wrap(section(
+        id, title,
+        element(
+            "p", {class: "problem"},
+            `This cannot be shown, the data are damaged: ${error.message}`)));
+  }
+}
+
+const withoutCharts = (root) => ({root, charts: []});
+
+function resultsPart(data) {
+  return attempt("results", "Results of the runs", () => resultsSection(data.runs));
+}
+
+function lengthPart(data) {
+  return attempt(
+      "length", "Loss by evaluation length", () => lengthSection(data), withoutCharts);
+}
+
+function positionPart(data) {
+  return attempt("positions", "Loss by position", () => positionSection(data), withoutCharts);
+}
+
 function buildPage() {
   const data = state.document;
   document.getElementById("header").replaceChildren(...headerParts(data));
   state.curves = new CurvesSection();
-  const length = lengthSection(data);
-  const position = positionSection(data);
+  const length = lengthPart(data);
+  const position = positionPart(data);
   const parts = [
-    ...ablationSections(data), resultsSection(data.runs), state.curves.root, length.root,
+    ...attempt("verdicts", "Verdicts", () => ablationSections(data), (node) => [node]),
+    resultsPart(data), state.curves.root, length.root,
     position.root, picturesSection(data), configSection(data.runs), problemsSection(data),
     machineSection(data)
   ];
@@ -60,13 +89,13 @@ function updatePage() {
   document.getElementById("header").replaceChildren(...headerParts(data));
   document.getElementById("live").replaceWith(live);
   replaceSection("problems", problemsSection(data));
-  replaceSection("results", resultsSection(data.runs));
+  replaceSection("results", resultsPart(data));
   const signature =
       JSON.stringify([data.ablations, data.runs.map((run) => [run.results, run.evaluations])]);
   if (signature === state.signature) return;
   state.signature = signature;
-  const length = lengthSection(data);
-  const position = positionSection(data);
+  const length = lengthPart(data);
+  const position = positionPart(data);
   replaceSection("length", length.root);
   replaceSection("positions", position.root);
   state.charts = [state.curves.chart];
