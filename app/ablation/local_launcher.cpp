@@ -212,8 +212,10 @@ void LocalLauncher::end(Job& job, const Ending& ending) {
 void LocalLauncher::reap() {
   for (Job& job : jobs_) {
     int status = 0;
-    if (job.state == State::kRunning && waitpid(job.process, &status, WNOHANG) == job.process)
-      end(job, ending_of(status));
+    if (job.state != State::kRunning || waitpid(job.process, &status, WNOHANG) != job.process)
+      continue;
+    take_signals();  // one that ended the cell, sent to all of us, has come here by now
+    end(job, ending_of(status));
   }
 }
 
